@@ -38,8 +38,8 @@ static inline void cleanup_fclose(FILE **f)
 		(void)fclose(*f);
 }
 
-#define _cleanup_free_ _cleanup_(cleanup_free)
-#define _cleanup_close_ _cleanup_(cleanup_close)
+#define _cleanup_free_	 _cleanup_(cleanup_free)
+#define _cleanup_close_	 _cleanup_(cleanup_close)
 #define _cleanup_fclose_ _cleanup_(cleanup_fclose)
 
 #define TAKE_PTR(p)                                                                                \

@@ -11,17 +11,17 @@
 #include <stdint.h>
 
 enum knob_id {
-	KNOB_EXEC_PROTECT,	       /* vm.exec_protect */
-	KNOB_LAZYFREE_FIRST,	       /* vm.lazyfree_first */
+	KNOB_EXEC_PROTECT, /* vm.exec_protect */
+	KNOB_LAZYFREE_FIRST, /* vm.lazyfree_first */
 	KNOB_ANON_PREFAULT_MAX_ORDER, /* vm.anon_prefault_max_order */
-	KNOB_SWAPPINESS,	       /* vm.swappiness */
-	KNOB_REPORTING_DELAY_MS,       /* page_reporting's page_reporting_delay_ms */
-	KNOB_REPORTING_ORDER,	       /* page_reporting's page_reporting_order */
+	KNOB_SWAPPINESS, /* vm.swappiness */
+	KNOB_REPORTING_DELAY_MS, /* page_reporting's page_reporting_delay_ms */
+	KNOB_REPORTING_ORDER, /* page_reporting's page_reporting_order */
 	KNOB_MAX_ID,
 };
 
 struct knob_info {
-	uint16_t tag;	  /* number on the wire */
+	uint16_t tag; /* number on the wire */
 	const char *name; /* as in the configuration: "exec_protect" */
 	const char *path; /* file in the guest, used by the agent alone */
 	uint64_t min, max;
