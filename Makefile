@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Ballast: one Makefile for everything. `make help` lists the targets.
+#
+# Sources are found by folder: a new .c file in daemon/*/, guest-agent/ or tests/unit/ needs no
+# line here. VARIANT=asan|valgrind|clang builds beside the normal build, in its own folder.
+
+VERSION := 0.1
+VARIANT ?=
+B := build$(if $(VARIANT),/$(VARIANT))
+CC := gcc
+PREFIX ?= /usr
+DESTDIR ?=
+
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+DEPS_BUILD := gcc make pkg-config libvirt-dev libsystemd-dev libyaml-dev libjson-c-dev uthash-dev \
+	libsmartcols-dev libncurses-dev libcunit1-dev
+DEPS_KERNEL := linux-source-6.12 flex bison bc libelf-dev libssl-dev cpio kmod rsync xz-utils \
+	ccache patch perl
+DEPS_LAB := qemu-system-x86 qemu-utils libvirt-daemon libvirt-daemon-system \
+	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux gnuplot-nox \
+	jq dbus-daemon
+DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellcheck valgrind \
+	systemd mandoc librsvg2-bin binutils
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef \
+	-Wformat=2 -Wvla -Wimplicit-fallthrough -Wnull-dereference -Wno-unknown-warning-option
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+OPT := -O2 -g
+LDFLAGS_VARIANT :=
+ifeq ($(VARIANT),asan)
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+HARDEN :=
+LDFLAGS_VARIANT := -fsanitize=address,undefined
+else ifeq ($(VARIANT),valgrind)
+OPT := -O1 -g
+HARDEN :=
+else ifeq ($(VARIANT),clang)
+CC := clang
+else ifeq ($(VARIANT),fuzz)
+CC := clang
+OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-sanitize-recover=all
+HARDEN :=
+LDFLAGS_VARIANT := -fsanitize=address,undefined
+endif
+CPPFLAGS := -I. -D_GNU_SOURCE -DBALLAST_VERSION='"$(VERSION)"'
+CFLAGS := -std=gnu17 $(OPT) $(HARDEN) $(WARNINGS) -MMD -MP
+LDFLAGS := -Wl,--as-needed $(LDFLAGS_VARIANT)
+
+# What each layer may use from outside. core, util and proto use nothing but libc.
+PKGS := libvirt libvirt-qemu libsystemd yaml-0.1 json-c smartcols ncurses
+PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread
+
+LAYERS := util core config host hyp guest ipc
+objects = $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+LIB_PROTO := $(B)/lib/proto.a
+LIB_PURE := $(B)/lib/core.a $(B)/lib/util.a $(LIB_PROTO)
+LIB_DAEMON := $(B)/lib/ipc.a $(B)/lib/guest.a $(B)/lib/hyp.a $(B)/lib/host.a $(B)/lib/config.a \
+	$(LIB_PURE)
+# The application without its main, so that tests can link it.
+APP_OBJECTS := $(filter-out %/main.o,$(call objects,daemon/app))
+AGENT_OBJECTS := $(filter-out %/main.o,$(call objects,guest-agent))
+
+PROGRAMS := $(if $(wildcard daemon/app/main.c),$(B)/ballastd) \
+	$(if $(wildcard daemon/ctl/main.c),$(B)/ballastctl) \
+	$(if $(wildcard guest-agent/main.c),$(B)/ballast-agent)
+UNIT_TESTS := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/test-*.c))
+PURE_TESTS := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/core/test-*.c) \
+	$(wildcard tests/sim/test-*.c))
+SIM_OBJECTS := $(filter-out $(B)/tests/sim/test-%,$(call objects,tests/sim))
+INTEGRATION_PROGRAMS := $(patsubst tests/integration/%.c,$(B)/tests/integration/%,\
+	$(wildcard tests/integration/*.c))
+FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
+WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
+C_FILES = $(shell git ls-files '*.c' '*.h')
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(PROGRAMS) $(LAYERS:%=$(B)/lib/%.a) ## build the daemon, the command line and the guest agent
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+deps: ## install what is missing from Debian's archive
+	@tests/lab/deps.sh $(DEPS_BUILD) $(DEPS_KERNEL) $(DEPS_LAB) $(DEPS_CHECK)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) $(PKG_CFLAGS) -c $< -o $@
+
+$(LIB_PROTO): $(call objects,guest-agent/proto)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+define layer
+$(B)/lib/$(1).a: $(call objects,daemon/$(1))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	ar rcs $$@ $$^
+endef
+$(foreach l,$(LAYERS),$(eval $(call layer,$(l))))
+
+$(B)/ballastd: $(call objects,daemon/app) $(LIB_DAEMON)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+$(B)/ballastctl: $(call objects,daemon/ctl) $(LIB_DAEMON)
+	$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+# Static: it has to run in any guest. The sanitizers need the shared libc.
+$(B)/ballast-agent: $(call objects,guest-agent) $(LIB_PROTO)
+	$(CC) $(LDFLAGS) $(if $(LDFLAGS_VARIANT),,-static) -o $@ $^
+
+$(UNIT_TESTS): $(B)/tests/unit/%: $(B)/tests/unit/%.o $(LIB_DAEMON) $(APP_OBJECTS) $(AGENT_OBJECTS)
+	$(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) $(B)/lib/app.a $(B)/lib/agent.a \
+		-Wl,--end-group $(LIBS) -lcunit
+
+$(UNIT_TESTS) $(INTEGRATION_PROGRAMS) $(FUZZERS): $(B)/lib/app.a $(B)/lib/agent.a
+
+$(B)/lib/app.a: $(APP_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(B)/lib/agent.a: $(AGENT_OBJECTS)
+	@mkdir -p $(@D)
+	@rm -f $@
+	ar rcs $@ $^
+
+# The proof that the core is pure: these link with nothing else.
+$(PURE_TESTS): $(B)/tests/%: $(B)/tests/%.o $(SIM_OBJECTS) $(LIB_PURE)
+	$(CC) $(LDFLAGS) -o $@ $< $(filter-out $(B)/tests/sim/main.o,$(SIM_OBJECTS)) $(LIB_PURE) -lcunit -lm
+
+$(INTEGRATION_PROGRAMS): $(B)/tests/integration/%: $(B)/tests/integration/%.o $(LIB_DAEMON)
+	$(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS) -lcunit
+
+$(FUZZERS): $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIB_DAEMON)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
+
+$(B)/workloads/%: tests/workloads/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -std=gnu17 -O2 -g $(WARNINGS) -static -pthread -o $@ $<
+
+.PHONY: all help deps programs workloads test-programs kernel demo test lint lint-fast format \
+	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz man \
+	install clean
+
+workloads: $(WORKLOADS) ## build the programs that run in test guests
+
+test-programs: all $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
+
+kernel: ## build the guest kernel, cached by the hash of its inputs
+	@kernel-patches/build.sh
+
+demo: ## the main job on real guests: cut a host's budget and watch it being balanced
+	@tests/lab/demo.sh
+
+test: ## everything that CI runs; ends with "N passed, N failed"
+	@tests/run lint unit sim integration vm
+
+check-unit check-sim check-integration check-vm: check-%: ## run one group of tests
+	@tests/run $*
+
+check-asan: ## unit tests and simulation with AddressSanitizer and UBSan
+	@VARIANT=asan tests/run unit sim
+
+check-valgrind: ## unit tests under valgrind
+	@VARIANT=valgrind tests/run unit sim
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
+	@tests/fuzz/run.sh $${FUZZ_SECONDS:-20}
+
+fuzzers: $(FUZZERS)
+
+lint: ## formats, warnings of other compilers, layers, scripts, units
+	@tests/run lint
+
+lint-fast:
+	@tests/lint/format.sh && tests/lint/layers.sh
+
+format: ## format every C file
+	clang-format -i $(C_FILES)
+
+clean: ## remove what was built here; the kernel cache stays
+	rm -rf build
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
