@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guests that the daemon knows: each has a slot that stays its own while it is known, and its
+ * part of the snapshot, kept dense so that the policy sees an array. Owned by the manager, used in
+ * the event loop's thread.
+ */
+#ifndef BALLAST_APP_GUESTS_H
+#define BALLAST_APP_GUESTS_H
+
+#include <uthash.h>
+
+#include "daemon/core/snapshot.h"
+
+struct channel;
+struct manager;
+
+struct guest {
+	uint8_t uuid[16];
+	uint32_t slot;
+	size_t index; /* in guests.snapshots */
+	struct manager *manager;
+	struct channel *channel; /* NULL: the domain has none */
+	char channel_path[SETTINGS_PATH_MAX];
+	char metadata[SETTINGS_NAME_MAX];
+	uint64_t boot_id[2]; /* as its agent said, to notice a reboot */
+	bool request_in_call; /* a balloon request is with the hypervisor */
+	uint64_t request_next; /* a target that waits for that call, 0: none */
+	uint64_t seen_listing; /* number of the listing that last named it */
+	UT_hash_handle hh;
+};
+
+struct guests {
+	struct guest *by_uuid; /* uthash */
+	struct guest_snapshot *snapshots; /* dense, n of them */
+	struct guest **by_index;
+	size_t n, capacity;
+	uint32_t *free_slots; /* stack */
+	size_t n_free;
+};
+
+/**
+ * guests_init() - make a table for up to @capacity guests.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int guests_init(struct guests *guests, size_t capacity);
+
+/** guests_done() - release the table; every guest must have been removed. */
+void guests_done(struct guests *guests);
+
+/**
+ * guests_add() - know a guest from now on.
+ * @ret: the guest, with its slot and a snapshot that has only name, uuid and slot.
+ *
+ * Return: 0, -ENOMEM, or -ENOSPC when the table is full.
+ */
+int guests_add(struct guests *guests, const uint8_t uuid[16], const char *name, struct guest **ret);
+
+/** guests_remove() - forget and free a guest; its channel must be closed already. */
+void guests_remove(struct guests *guests, struct guest *guest);
+
+struct guest *guests_find(struct guests *guests, const uint8_t uuid[16]);
+
+/** guest_snap() - the guest's part of the snapshot; valid until a guest is added or removed. */
+struct guest_snapshot *guest_snap(struct guests *guests, const struct guest *guest);
+
+#endif
