@@ -156,6 +156,7 @@ static const char *const error_names[WIRE_ERROR_MAX] = {
 	[WIRE_UNKNOWN_TYPE] = "unknown-type",
 	[WIRE_DUPLICATE_TAG] = "duplicate-tag",
 	[WIRE_UNORDERED_TAG] = "unordered-tag",
+	[WIRE_BAD_CHECK] = "bad-check",
 	[WIRE_MISSING_TAG] = "missing-tag",
 	[WIRE_BAD_VALUE] = "bad-value",
 	[WIRE_BAD_TEXT] = "bad-text",
@@ -197,6 +198,15 @@ static void put_le(uint8_t *p, size_t n, uint64_t v)
 {
 	for (size_t i = 0; i < n; i++, v >>= 8)
 		p[i] = v & 0xff;
+}
+
+uint64_t wire_hash(const uint8_t *buf, size_t size)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ buf[i]) * UINT64_C(0x100000001b3);
+	return hash;
 }
 
 static uint64_t *value_at(struct wire_message *msg, size_t offset)
@@ -303,14 +313,13 @@ ssize_t wire_encode(const struct wire_message *msg, uint8_t *buf, size_t size)
 		for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 			put_text(&w, &texts[i], (const char *)msg + texts[i].offset);
 	put_fields(&w, shape, msg);
-	if (w.error < 0)
-		return w.error;
 	put_le(buf, 4, WIRE_MAGIC);
 	put_le(buf + 4, 2, WIRE_VERSION);
 	put_le(buf + 6, 2, msg->type);
-	put_le(buf + 8, 4, w.len - WIRE_HEADER_SIZE);
+	put_le(buf + 8, 4, w.len + WIRE_PAIR_SIZE - WIRE_HEADER_SIZE);
 	put_le(buf + 12, 4, msg->seq);
-	return (ssize_t)w.len;
+	put_pair(&w, WIRE_TAG_CHECK, 0, wire_hash(buf, w.len));
+	return w.error < 0 ? w.error : (ssize_t)w.len;
 }
 
 /* Decoding */
@@ -348,6 +357,18 @@ static enum wire_error check_tags(const uint8_t *buf, size_t size)
 			return WIRE_UNORDERED_TAG;
 		last = tag;
 	}
+	return WIRE_OK;
+}
+
+/* The last pair's. */
+static enum wire_error check_hash(const uint8_t *buf, size_t size)
+{
+	const uint8_t *pair = buf + size - WIRE_PAIR_SIZE;
+
+	if (size < WIRE_HEADER_SIZE + WIRE_PAIR_SIZE || get_le(pair, 2) != WIRE_TAG_CHECK)
+		return WIRE_MISSING_TAG;
+	if (get_le(pair + 4, 8) != wire_hash(buf, size - WIRE_PAIR_SIZE))
+		return WIRE_BAD_CHECK;
 	return WIRE_OK;
 }
 
@@ -439,6 +460,8 @@ static enum wire_error decode_body(const uint8_t *buf, size_t size, struct wire_
 	struct wire_message msg = { 0 };
 	uint32_t seen = 0;
 
+	if (!error)
+		error = check_hash(buf, size);
 	if (error)
 		return error;
 	if (!shape)

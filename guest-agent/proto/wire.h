@@ -9,9 +9,10 @@
  *   pair    tag u16 | flags u16 | value u64
  *
  * at most 4 KiB altogether. The tags of a frame rise strictly, so that a duplicate can't hide and
- * a message has one encoding only. Unknown tags and flags are ignored, a frame of unknown type is
- * skipped (WIRE_UNKNOWN_TYPE): so either side may be the newer one. A frame that breaks a rule is
- * refused as a whole, with a reason.
+ * a message has one encoding only; the last, WIRE_TAG_CHECK, holds the FNV-1a hash of all before
+ * it, so that two halves of different frames never make a good one. Unknown tags and flags are
+ * ignored, a frame of unknown type is skipped (WIRE_UNKNOWN_TYPE): so either side may be the newer
+ * one. A frame that breaks a rule is refused as a whole, with a reason.
  *
  * After a bad frame the decoder resyncs: it looks for the next header behind the magic of the bad
  * one, byte by byte, and is silent until a whole frame was good. So a frame that was cut short by
@@ -39,6 +40,7 @@
 #define WIRE_HEADER_SIZE      16
 #define WIRE_PAIR_SIZE	      12
 #define WIRE_FRAME_MAX	      4096
+#define WIRE_TAG_CHECK	      0xffff
 
 #define WIRE_INTERVAL_MIN_MS  100 /* between two samples */
 #define WIRE_INTERVAL_MAX_MS  60000
@@ -52,14 +54,14 @@
 
 enum wire_type {
 	/* guest to host */
-	WIRE_HELLO = 1, /* first frame of a session, and again when the host asks (WELCOME) */
+	WIRE_HELLO = 1, /* first frame of a session, repeated every few seconds */
 	WIRE_SAMPLE = 2,
 	WIRE_PRESSURE = 3, /* a PSI trigger fired; a SAMPLE follows at once */
 	WIRE_RESULT = 4, /* answers every command but WELCOME */
 	WIRE_BYE = 5, /* the agent stops; the guest's own values are restored */
 	/* host to guest; nothing before HELLO */
-	WIRE_WELCOME =
-		64, /* after HELLO, and as a sign of life: any good command renews the lease */
+	/* after HELLO, and as a sign of life: any good command renews the lease */
+	WIRE_WELCOME = 64,
 	WIRE_PROFILE = 65, /* the whole profile: what it doesn't name gets the guest's own value */
 	WIRE_SHED = 66,
 	WIRE_SAMPLE_NOW = 67,
@@ -77,6 +79,7 @@ enum wire_error {
 	WIRE_UNKNOWN_TYPE, /* well formed, of no use to this side; the stream goes on behind it */
 	WIRE_DUPLICATE_TAG, /* twice the same tag */
 	WIRE_UNORDERED_TAG, /* a tag below the one before */
+	WIRE_BAD_CHECK, /* the hash isn't that of the frame */
 	WIRE_MISSING_TAG, /* the type needs a tag that isn't there */
 	WIRE_BAD_VALUE, /* a known tag's value is out of its range */
 	WIRE_BAD_TEXT, /* not printable ASCII, or not contiguous */
@@ -147,9 +150,12 @@ struct wire_pressure {
 struct wire_result {
 	uint64_t command_seq; /* sequence of the command that this answers */
 	uint64_t command_type; /* enum wire_type */
-	uint64_t status; /* 0 or a positive errno of Linux x86: ESTALE for a foreign nonce,
-				* ETIME for an expired lifetime, EPERM where the owner says no,
-				* EAGAIN where pressure stopped a shed, EOPNOTSUPP ... */
+	/*
+	 * 0, or a positive errno of Linux: ESTALE for a foreign nonce, ETIME for an expired
+	 * lifetime, EPERM where the guest's owner says no, EOPNOTSUPP where its kernel can't,
+	 * EAGAIN where pressure stopped a shed, EBUSY while another shed goes on.
+	 */
+	uint64_t status;
 	uint64_t asked; /* SHED: bytes; PROFILE: wire_knob_bit() of each knob asked */
 	uint64_t done; /* SHED: bytes freed; PROFILE: wire_knob_bit() of each knob in force */
 	uint64_t took_us;
@@ -165,14 +171,16 @@ struct wire_bye {
 struct wire_command {
 	uint64_t nonce; /* of the hello */
 	uint64_t lifetime_ms; /* not carried out later than that after it was sent */
-	uint64_t sent_us; /* when it was sent by the agent's clock, as the host estimates it from
-			       * clock_us of the last frame and the time since; 0 if unknown, then
-			       * the lifetime starts on arrival */
+	/*
+	 * When it was sent, by the agent's clock as the host estimates it: clock_us of the last
+	 * frame and the time since. 0 if unknown: then the lifetime starts on arrival.
+	 */
+	uint64_t sent_us;
 };
 
 struct wire_welcome {
-	uint64_t
-		lease_ms; /* silence of the host after which the agent restores the guest's values */
+	/* silence of the host after which the agent restores the guest's own values */
+	uint64_t lease_ms;
 };
 
 struct wire_shed {
@@ -234,6 +242,11 @@ const char *wire_error_name(enum wire_error error);
  * Return: a static string, "unknown" for a type that this side doesn't know.
  */
 const char *wire_type_name(unsigned int type);
+
+/**
+ * wire_hash() - what WIRE_TAG_CHECK holds: the FNV-1a hash of the bytes before its pair.
+ */
+uint64_t wire_hash(const uint8_t *buf, size_t size);
 
 /**
  * wire_encode() - make a frame from a message.
