@@ -75,6 +75,7 @@ INTEGRATION_PROGRAMS := $(patsubst tests/integration/%.c,$(B)/tests/integration/
 	$(wildcard tests/integration/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
+LAB_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/lab/*.c))
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 .DELETE_ON_ERROR:
@@ -141,15 +142,25 @@ $(INTEGRATION_PROGRAMS): $(B)/tests/integration/%: $(B)/tests/integration/%.o $(
 $(FUZZERS): $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIB_DAEMON)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
-$(B)/workloads/%: tests/workloads/%.c
+$(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=gnu17 -O2 -g $(WARNINGS) -static -pthread -o $@ $<
 
-.PHONY: all help deps programs workloads test-programs kernel demo test lint lint-fast format \
+$(LAB_TOOLS): $(B)/%: $(B)/%.o
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+# The root disk of the lab's guests, shared by all of them.
+$(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \
+		$(filter %/ballast-agent,$(PROGRAMS))
+	tests/lab/image.sh $(B)
+
+.PHONY: all help deps programs workloads lab test-programs kernel demo test lint lint-fast format \
 	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz man \
 	install clean
 
 workloads: $(WORKLOADS) ## build the programs that run in test guests
+
+lab: $(B)/lab/guest.img $(LAB_TOOLS) ## build the guests' disk and the tools of the lab
 
 test-programs: all $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
 

@@ -1,25 +1,29 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# Installs those of the named Debian packages that are missing. Needs root or sudo only if any is.
-set -u
+#
+# deps.sh PACKAGE...: install those packages that are missing; asks nothing.
+
+set -euo pipefail
+
 missing=()
 for package in "$@"; do
-	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)
-	[ "$status" = installed ] || missing+=("$package")
+	[ "$(dpkg-query -W -f '${Status}' "$package" 2>/dev/null)" = "install ok installed" ] ||
+		missing+=("$package")
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
-sudo=()
+
+if [ ! -r /etc/debian_version ]; then
+	echo "deps: not Debian; install what provides: ${missing[*]}" >&2
+	exit 1
+fi
+as_root=()
 if [ "$(id -u)" != 0 ]; then
-	command -v sudo >/dev/null || {
-		echo "deps: these packages are missing, and installing them needs root or sudo: ${missing[*]}" >&2
-		exit 1
-	}
-	sudo=(sudo)
+	command -v sudo >/dev/null || { echo "deps: needs root or sudo" >&2; exit 1; }
+	as_root=(sudo)
 fi
 echo "deps: installing ${missing[*]}"
-"${sudo[@]}" apt-get update -qq || echo "deps: apt-get update failed, trying with the lists as they are" >&2
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	"${missing[@]}" >/dev/null || {
-	echo "deps: could not install ${missing[*]}: see the messages above" >&2
-	exit 1
-}
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get -q update
+# The maintainers' scripts would start services that the lab does not want and a container can't.
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+	apt-get -q -y install --no-install-recommends "${missing[@]}"
