@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Time: microseconds of CLOCK_MONOTONIC everywhere, read only at the edges and handed down.
+ * Header only, any thread.
+ */
+#ifndef BALLAST_UTIL_TIME_H
+#define BALLAST_UTIL_TIME_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define USEC_PER_MSEC UINT64_C(1000)
+#define USEC_PER_SEC  UINT64_C(1000000)
+#define NSEC_PER_USEC 1000
+
+/** now_us() - the monotonic time in microseconds; never 0, which means "never" everywhere. */
+static inline uint64_t now_us(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / NSEC_PER_USEC + 1;
+}
+
+#endif
