@@ -41,10 +41,9 @@ void plan_done(struct plan *plan)
 const char *action_name(enum action action)
 {
 	static const char *const names[ACTION_MAX_ID] = {
-		[ACTION_NONE] = "none",
-		[ACTION_SHED] = "shed",
-		[ACTION_BALLOON] = "balloon",
-		[ACTION_PROFILE] = "profile",
+		[ACTION_NONE] = "none",	      [ACTION_SHED] = "shed",
+		[ACTION_BALLOON] = "balloon", [ACTION_PROFILE] = "profile",
+		[ACTION_SAMPLE] = "sample",
 	};
 
 	return names[action];

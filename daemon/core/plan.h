@@ -7,6 +7,7 @@
 #ifndef BALLAST_CORE_PLAN_H
 #define BALLAST_CORE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,11 +33,14 @@ enum action {
 	ACTION_SHED, /* ask the agent to reclaim .bytes and report them */
 	ACTION_BALLOON, /* set the target from .old_target to .new_target */
 	ACTION_PROFILE, /* apply the profile of .level in the guest */
+	ACTION_SAMPLE, /* ask the agent for a sample now */
 	ACTION_MAX_ID,
 };
 
+/* What a shed may take beside lazyfree memory, which it always may; 1:1 on the wire. */
 enum shed_flag {
-	SHED_FILE_ONLY = 1 << 0, /* swappiness 0 */
+	SHED_FILE = 1 << 0, /* cold page cache */
+	SHED_ANON = 1 << 1, /* anonymous memory; without it swappiness is 0 */
 };
 
 struct decision {
@@ -71,7 +75,9 @@ struct verdict {
 	enum guest_state state;
 	enum reason reason;
 	uint64_t operand[4];
+	enum action wants; /* what it does, or, while it only observes, would do */
 	uint64_t target; /* of the balloon, as the policy wants it now */
+	uint64_t in_flight; /* asked for and not seen on the host yet */
 	uint64_t tiers[5]; /* backed free, lazyfree, file, anonymous, text: bytes */
 	bool tiers_known;
 	uint64_t entitlement;
@@ -83,6 +89,7 @@ struct plan {
 	enum level level;
 	uint64_t budget, footprint, headroom, grant_pool, in_flight;
 	uint64_t need, shortfall, slack;
+	uint64_t floor; /* sum of the minima and R; above the budget: infeasible */
 	uint64_t dead_time_us; /* the longest of the guests' */
 	struct verdict *verdicts; /* one a guest of the snapshot, in its order */
 	size_t n_verdicts;
@@ -91,7 +98,7 @@ struct plan {
 	size_t capacity; /* guests that the arrays were made for */
 };
 
-#define PLAN_DECISIONS_PER_GUEST 3
+#define PLAN_DECISIONS_PER_GUEST 4
 
 /**
  * plan_init() - allocate a plan for up to @capacity guests.
