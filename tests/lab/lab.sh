@@ -279,12 +279,13 @@ lab_guest()
 	virsh -q create "$dir/domain.xml" >/dev/null || lab_fail "guest $name does not start"
 }
 
+# The bundled kernel, from the cache that `make kernel` fills.
 lab_kernel()
 {
 	if [ -n "${BALLAST_KERNEL:-}" ]; then
 		echo "$BALLAST_KERNEL"
 	else
-		echo "$LAB_BUILD/kernel/bzImage"
+		"$LAB_TREE/kernel-patches/build.sh" --path || echo "the guest kernel"
 	fi
 }
 

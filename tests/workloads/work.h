@@ -111,7 +111,8 @@ static inline void work_shuffle(uint32_t *order, uint32_t n, uint64_t *state)
 
 static inline unsigned char *work_map(uint64_t size)
 {
-	void *p = mmap(NULL, size ? size : WORK_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, size ? size : WORK_PAGE, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		work_die("no %llu bytes: %s", (unsigned long long)size, strerror(errno));
