@@ -102,6 +102,10 @@ int history_add(struct history *history, const struct guest_snapshot *guest,
 
 	if (guest->slot >= history->capacity)
 		return -ERANGE;
+	if (ret_entry)
+		*ret_entry = NULL;
+	if (decision->action == ACTION_NONE || decision->action == ACTION_SAMPLE)
+		return 0;
 	ring = &history->rings[guest->slot];
 	r = ring_grow(ring);
 	if (r < 0)
@@ -114,6 +118,7 @@ int history_add(struct history *history, const struct guest_snapshot *guest,
 		.footprint = guest->cost.at_us ? guest->cost.footprint : 0,
 		.outcome = carried_out ? OUTCOME_PENDING : OUTCOME_OBSERVED,
 	};
+	entry->psi_known = agent_psi_some(&guest->agent, &entry->psi_some);
 	ring->next = (ring->next + 1) % ring->size;
 	if (ring->used < ring->size)
 		ring->used++;

@@ -7,6 +7,7 @@
 #ifndef BALLAST_CORE_HISTORY_H
 #define BALLAST_CORE_HISTORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ enum outcome {
 struct history_entry {
 	struct decision decision;
 	uint64_t actual, footprint; /* bytes when it was decided, 0: not known */
+	bool psi_known;
+	uint64_t psi_some; /* of the guest when it was decided, hundredths of a percent */
 	enum outcome outcome;
 	int status; /* OUTCOME_FAILED: negative errno */
 	uint64_t done_us; /* when the hypervisor or the agent was seen to have done it, 0: not */
@@ -57,7 +60,9 @@ void history_forget(struct history *history, uint32_t slot);
  * history_add() - remember a decision.
  * @guest: the guest, as the snapshot had it when the decision was made.
  * @carried_out: false where it was only observed.
- * @ret_entry: the new entry, valid until the next call for the same slot; may be NULL.
+ * @ret_entry: the new entry, valid until the next call for the same slot; NULL for a decision that
+ *             is not kept because it changes nothing (ACTION_NONE, ACTION_SAMPLE). The argument
+ *             may be NULL.
  *
  * Return: 0, -ENOMEM, or -ERANGE for a slot out of range.
  */

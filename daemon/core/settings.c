@@ -22,6 +22,31 @@ uint64_t amount_resolve(const struct amount *amount, uint64_t whole, uint64_t fa
 	return fallback;
 }
 
+uint64_t settings_fresh_limit(const struct settings *settings)
+{
+	uint64_t interval = settings->host.interval_us > settings->host.stats_interval_us
+				    ? settings->host.interval_us
+				    : settings->host.stats_interval_us;
+
+	return 3 * interval;
+}
+
+const char *mode_name(enum mode mode)
+{
+	return mode == MODE_ACT ? "act" : "observe";
+}
+
+const char *manage_name(enum manage manage)
+{
+	static const char *const names[] = {
+		[MANAGE_ACT] = "act",
+		[MANAGE_OBSERVE] = "observe",
+		[MANAGE_NO] = "no",
+	};
+
+	return names[manage];
+}
+
 static void default_profiles(struct profile profiles[LEVEL_MAX_ID])
 {
 	static const struct {

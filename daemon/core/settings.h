@@ -91,6 +91,16 @@ struct settings {
 uint64_t amount_resolve(const struct amount *amount, uint64_t whole, uint64_t fallback);
 
 /**
+ * settings_fresh_limit() - the age in microseconds up to which a sampled number counts as fresh:
+ * three of the intervals at which it is sampled, so that one lost sample is no alarm.
+ */
+uint64_t settings_fresh_limit(const struct settings *settings);
+
+/* The names that the configuration, status and JSON use. */
+const char *mode_name(enum mode mode);
+const char *manage_name(enum manage manage);
+
+/**
  * settings_init_defaults() - fill @settings with the built-in defaults, without rules.
  */
 void settings_init_defaults(struct settings *settings);

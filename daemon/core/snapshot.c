@@ -17,6 +17,21 @@ uint64_t guest_min(const struct guest_snapshot *guest)
 	return min < max ? min : max;
 }
 
+bool agent_psi_some(const struct agent_part *agent, uint64_t *ret_share)
+{
+	uint64_t before, after, span, stalled;
+
+	if (!agent->previous_at_us || agent->at_us <= agent->previous_at_us ||
+	    !stat_get(&agent->previous, STAT_PSI_SOME, &before) ||
+	    !stat_get(&agent->stats, STAT_PSI_SOME, &after) || after < before)
+		return false;
+	span = agent->at_us - agent->previous_at_us;
+	stalled = after - before;
+	/* Arrivals jitter, and a guest can claim anything. */
+	*ret_share = stalled >= span ? 10000 : stalled * 10000 / span;
+	return true;
+}
+
 const char *guest_phase_name(enum guest_phase phase)
 {
 	static const char *const names[PHASE_MAX_ID] = {

@@ -167,6 +167,15 @@ static inline enum freshness freshness(uint64_t at_us, uint64_t now_us, uint64_t
 uint64_t guest_min(const struct guest_snapshot *guest);
 uint64_t guest_max(const struct guest_snapshot *guest);
 
+/**
+ * agent_psi_some() - the share of time in which some task of the guest waited for memory, between
+ * its last two samples.
+ * @ret_share: hundredths of a percent, at most 10000; untouched where it is not known.
+ *
+ * Return: whether it is known.
+ */
+bool agent_psi_some(const struct agent_part *agent, uint64_t *ret_share);
+
 /* The names that status, journal and JSON use. */
 const char *guest_phase_name(enum guest_phase phase);
 const char *agent_link_name(enum agent_link link);

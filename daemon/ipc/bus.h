@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/un.h>
 #include <systemd/sd-event.h>
 
 #include "daemon/core/history.h"
@@ -50,10 +51,19 @@ struct bus_config {
 	 * with one line of what is wrong written to @problem.
 	 */
 	int (*reload)(void *userdata, char *problem, size_t size);
+	/* The system bus was found, lost or refused the name: one line for the log. May be NULL. */
+	void (*notice)(void *userdata, const char *text);
 	void *userdata;
 };
 
 struct bus;
+
+/**
+ * bus_address() - the address of the private socket.
+ *
+ * Return: 0, or -ENAMETOOLONG where the path does not fit.
+ */
+int bus_address(const char *runtime_dir, struct sockaddr_un *ret_address);
 
 /**
  * bus_new() - serve the status.

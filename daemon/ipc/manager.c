@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/ipc/manager.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "daemon/ipc/message.h"
+#include "daemon/util/uuid.h"
+
+/* An answer can be large: who doesn't read gets no more of them. */
+#define UNREAD_ANSWERS_MAX 4
+
+#define ERROR_NO_GUEST	   "org.ballast1.Error.NoSuchGuest"
+#define ERROR_RELOAD	   "org.ballast1.Error.ReloadFailed"
+
+static void message_drop(sd_bus_message **m)
+{
+	sd_bus_message_unref(*m);
+}
+
+#define _cleanup_message_ __attribute__((cleanup(message_drop)))
+
+static bool guest_is(const struct guest_snapshot *guest, const char *what)
+{
+	char uuid[UUID_TEXT_SIZE];
+
+	uuid_format(guest->uuid, uuid);
+	return strcasecmp(uuid, what) == 0;
+}
+
+/* Names go before UUIDs, should somebody give a guest another one's UUID as its name. */
+static int find_guest(const struct bus_view *view, sd_bus_message *call, sd_bus_error *error,
+		      size_t *ret_i)
+{
+	const struct snapshot *snapshot = view->snapshot;
+	const char *what;
+	int r;
+
+	r = sd_bus_message_read(call, "s", &what);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < snapshot->n_guests; i++)
+		if (strcmp(snapshot->guests[i].name, what) == 0) {
+			*ret_i = i;
+			return 0;
+		}
+	for (size_t i = 0; i < snapshot->n_guests; i++)
+		if (guest_is(&snapshot->guests[i], what)) {
+			*ret_i = i;
+			return 0;
+		}
+	return sd_bus_error_setf(error, ERROR_NO_GUEST, "no running guest has the name or UUID %s",
+				 what);
+}
+
+static int new_answer(sd_bus_message *call, sd_bus_error *error, sd_bus_message **ret_answer)
+{
+	uint64_t unread;
+	int r;
+
+	r = sd_bus_get_n_queued_write(sd_bus_message_get_bus(call), &unread);
+	if (r < 0)
+		return r;
+	if (unread >= UNREAD_ANSWERS_MAX)
+		return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
+					"too many answers are waiting to be read");
+	return sd_bus_message_new_method_return(call, ret_answer);
+}
+
+static int send_answer(sd_bus_message *answer)
+{
+	int r;
+
+	r = sd_bus_send(NULL, answer, NULL);
+	return r < 0 ? r : 1;
+}
+
+static int get_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_message_ sd_bus_message *answer = NULL;
+	struct manager *manager = userdata;
+	int r;
+
+	r = new_answer(call, error, &answer);
+	if (r < 0)
+		return r;
+	r = message_append_host(answer, manager->view);
+	if (r < 0)
+		return r;
+	r = message_append_guests(answer, manager->view);
+	return r < 0 ? r : send_answer(answer);
+}
+
+static int list_guests(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_message_ sd_bus_message *answer = NULL;
+	struct manager *manager = userdata;
+	int r;
+
+	r = new_answer(call, error, &answer);
+	if (r < 0)
+		return r;
+	r = message_append_guests(answer, manager->view);
+	return r < 0 ? r : send_answer(answer);
+}
+
+static int get_guest(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_message_ sd_bus_message *answer = NULL;
+	struct manager *manager = userdata;
+	size_t i;
+	int r;
+
+	r = find_guest(manager->view, call, error, &i);
+	if (r < 0)
+		return r;
+	r = new_answer(call, error, &answer);
+	if (r < 0)
+		return r;
+	r = message_append_guest(answer, manager->view, i);
+	return r < 0 ? r : send_answer(answer);
+}
+
+static int get_history(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_message_ sd_bus_message *answer = NULL;
+	struct manager *manager = userdata;
+	size_t i;
+	int r;
+
+	r = find_guest(manager->view, call, error, &i);
+	if (r < 0)
+		return r;
+	r = new_answer(call, error, &answer);
+	if (r < 0)
+		return r;
+	r = message_append_history(answer, manager->view, &manager->view->snapshot->guests[i]);
+	return r < 0 ? r : send_answer(answer);
+}
+
+static int explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	_cleanup_message_ sd_bus_message *answer = NULL;
+	struct manager *manager = userdata;
+	const struct bus_view *view = manager->view;
+	size_t i;
+	int r;
+
+	r = find_guest(view, call, error, &i);
+	if (r < 0)
+		return r;
+	r = new_answer(call, error, &answer);
+	if (r < 0)
+		return r;
+	r = message_append_host(answer, view);
+	if (r < 0)
+		return r;
+	r = message_append_guest(answer, view, i);
+	if (r < 0)
+		return r;
+	r = message_append_history(answer, view, &view->snapshot->guests[i]);
+	return r < 0 ? r : send_answer(answer);
+}
+
+static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+	struct manager *manager = userdata;
+	char problem[512] = "";
+	int r;
+
+	if (!manager->config->reload)
+		return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
+					"this daemon can't reload");
+	r = manager->config->reload(manager->config->userdata, problem, sizeof(problem));
+	if (r < 0)
+		return sd_bus_error_set(error, ERROR_RELOAD,
+					problem[0] ? problem : "the configuration has mistakes");
+	return sd_bus_reply_method_return(call, NULL);
+}
+
+static int get_text(sd_bus *connection, const char *path, const char *interface,
+		    const char *property, sd_bus_message *reply, void *userdata,
+		    sd_bus_error *error)
+{
+	const struct manager *manager = userdata;
+	const struct bus_view *view = manager->view;
+	enum level level = view->plan ? view->plan->level : LEVEL_RELAXED;
+
+	(void)connection;
+	(void)path;
+	(void)interface;
+	(void)error;
+	if (strcmp(property, "Mode") == 0)
+		return sd_bus_message_append(reply, "s", mode_name(view->settings->host.mode));
+	if (strcmp(property, "Level") == 0)
+		return sd_bus_message_append(reply, "s", level_name(level));
+	return sd_bus_message_append(reply, "s", BALLAST_VERSION);
+}
+
+static int get_flag(sd_bus *connection, const char *path, const char *interface,
+		    const char *property, sd_bus_message *reply, void *userdata,
+		    sd_bus_error *error)
+{
+	const struct manager *manager = userdata;
+	const struct bus_view *view = manager->view;
+	bool value;
+
+	(void)connection;
+	(void)path;
+	(void)interface;
+	(void)error;
+	if (strcmp(property, "Decided") == 0)
+		value = view->plan && view->plan->at_us;
+	else if (strcmp(property, "Frozen") == 0)
+		value = view->snapshot->frozen;
+	else
+		value = view->snapshot->hypervisor_ready;
+	return sd_bus_message_append(reply, "b", (int)value);
+}
+
+static int get_amount(sd_bus *connection, const char *path, const char *interface,
+		      const char *property, sd_bus_message *reply, void *userdata,
+		      sd_bus_error *error)
+{
+	static const struct plan no_plan;
+	const struct manager *manager = userdata;
+	const struct plan *plan = manager->view->plan ? manager->view->plan : &no_plan;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} amounts[] = { { "Budget", plan->budget },	   { "Footprint", plan->footprint },
+			{ "Headroom", plan->headroom },	   { "GrantPool", plan->grant_pool },
+			{ "InFlight", plan->in_flight },   { "Need", plan->need },
+			{ "Shortfall", plan->shortfall },  { "Slack", plan->slack },
+			{ "DeadTime", plan->dead_time_us } };
+
+	(void)connection;
+	(void)path;
+	(void)interface;
+	(void)error;
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
+		if (strcmp(amounts[i].name, property) == 0)
+			return sd_bus_message_append(reply, "t", amounts[i].value);
+	return -ENOENT;
+}
+
+#define READ SD_BUS_VTABLE_UNPRIVILEGED
+
+static const sd_bus_vtable manager_vtable[] = {
+	SD_BUS_VTABLE_START(0),
+	SD_BUS_PROPERTY("Version", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+	SD_BUS_PROPERTY("Mode", "s", get_text, 0, 0),
+	/* Until a round was decided, the level and the amounts mean nothing. */
+	SD_BUS_PROPERTY("Decided", "b", get_flag, 0, 0),
+	SD_BUS_PROPERTY("Level", "s", get_text, 0, 0),
+	/* Bytes; DeadTime is microseconds. */
+	SD_BUS_PROPERTY("Budget", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("Footprint", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("Headroom", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("GrantPool", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("InFlight", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("Need", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("Shortfall", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("Slack", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("DeadTime", "t", get_amount, 0, 0),
+	SD_BUS_PROPERTY("HypervisorConnected", "b", get_flag, 0, 0),
+	SD_BUS_PROPERTY("Frozen", "b", get_flag, 0, 0),
+	SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS,
+				SD_BUS_RESULT("a{sv}", host, "aa{sv}", guests), get_status, READ),
+	SD_BUS_METHOD_WITH_ARGS("ListGuests", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", guests),
+				list_guests, READ),
+	SD_BUS_METHOD_WITH_ARGS("GetGuest", SD_BUS_ARGS("s", name_or_uuid),
+				SD_BUS_RESULT("a{sv}", guest), get_guest, READ),
+	SD_BUS_METHOD_WITH_ARGS("Explain", SD_BUS_ARGS("s", name_or_uuid),
+				SD_BUS_RESULT("a{sv}", host, "a{sv}", guest, "aa{sv}", decisions),
+				explain, READ),
+	SD_BUS_METHOD_WITH_ARGS("History", SD_BUS_ARGS("s", name_or_uuid),
+				SD_BUS_RESULT("aa{sv}", decisions), get_history, READ),
+	/* sd-bus lets root and the daemon's own user through, and nobody else. */
+	SD_BUS_METHOD("Reload", NULL, NULL, reload, 0),
+	SD_BUS_SIGNAL_WITH_ARGS("Decision", SD_BUS_ARGS("a{sv}", decision), 0),
+	SD_BUS_VTABLE_END,
+};
+
+int manager_serve(struct manager *manager, sd_bus *connection)
+{
+	return sd_bus_add_object_vtable(connection, NULL, BUS_PATH, BUS_INTERFACE, manager_vtable,
+					manager);
+}
+
+int manager_emit_decision(const struct manager *manager, sd_bus *connection,
+			  const struct guest_snapshot *guest, const struct history_entry *entry)
+{
+	_cleanup_message_ sd_bus_message *signal = NULL;
+	int r;
+
+	r = sd_bus_message_new_signal(connection, &signal, BUS_PATH, BUS_INTERFACE, "Decision");
+	if (r < 0)
+		return r;
+	r = message_append_decision(signal, guest, entry, manager->view->realtime_offset_us);
+	if (r < 0)
+		return r;
+	r = sd_bus_send(connection, signal, NULL);
+	return r < 0 ? r : 0;
+}
