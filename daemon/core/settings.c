@@ -85,7 +85,7 @@ void settings_init_defaults(struct settings *settings)
 		.defaults = {
 			.manage = MANAGE_ACT,
 			.min = { AMOUNT_PERCENT, 2500 },
-			.max = { AMOUNT_NONE, 0 },
+			.max = { AMOUNT_PERCENT, 10000 },
 			.burst = { AMOUNT_BYTES, 16 * MIB },
 			.shares = 1000,
 			.swap = SWAP_CRITICAL,

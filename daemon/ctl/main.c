@@ -17,6 +17,7 @@ static int version(int argc, char **argv)
 
 static const struct ctl_verb verbs[] = {
 	{ "help", help, "", "show this text" },
+	{ "check", ctl_check, "[--effective] [FILE]", "validate a configuration and its drop-ins" },
 	{ "version", version, "", "show the version" },
 };
 
