@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "daemon/config/value.h"
 
@@ -56,8 +57,11 @@ bool apply_expect(struct loader *loader, const struct key *key, const struct nod
 		return false;
 	if (node->kind == kind)
 		return true;
-	ERROR(loader, node->place, path, "expected %s, found %s", schema_expects(key),
-	      kind_name(node));
+	if (kind == NODE_MAP && node->kind == NODE_SCALAR && strchr(node->text, ':'))
+		ERROR(loader, node->place, path, "a space is missing after the colon");
+	else
+		ERROR(loader, node->place, path, "expected %s, found %s", schema_expects(key),
+		      kind_name(node));
 	return false;
 }
 
@@ -173,6 +177,21 @@ static void list_words(const char *const *words, size_t size, char *ret_text)
 					 *words);
 }
 
+static void say_empty(struct loader *loader, const struct key *key, const struct node *node,
+		      const struct key_path *path)
+{
+	char all[128];
+
+	if (key->type == KEY_WORD) {
+		list_words(key->words, sizeof(all), all);
+		ERROR(loader, node->place, path, "has no value: write one of %s, or remove the key",
+		      all);
+	} else {
+		ERROR(loader, node->place, path, "has no value: write %s, or remove the key",
+		      schema_expects(key));
+	}
+}
+
 static bool read_word(struct loader *loader, const char *const *words, const struct node *node,
 		      const struct key_path *path, int *ret)
 {
@@ -198,9 +217,11 @@ static bool read_bool(struct loader *loader, const struct node *node, const stru
 {
 	static const char *const words[] = { "false", "true", "no", "yes", "off", "on", NULL };
 	char shown[SHOWN_MAX];
-	int index = word_index(node->text, words);
+	int index = 0;
 
-	if (index < 0) {
+	while (words[index] && strcasecmp(node->text, words[index]) != 0)
+		index++;
+	if (!words[index]) {
 		printable(node->text, sizeof(shown), shown);
 		ERROR(loader, node->place, path, "expected true or false, found \"%s\"", shown);
 		return false;
@@ -329,7 +350,9 @@ static void apply_knob(struct loader *loader, const struct key *profile_key, int
 
 	if (!apply_expect(loader, &key, node, NODE_SCALAR, path) || node->broken)
 		return;
-	if (word_index(node->text, profile_key->words) >= 0) {
+	if (node->empty) {
+		say_empty(loader, &key, node, path);
+	} else if (word_index(node->text, profile_key->words) >= 0) {
 		profile->present &= ~(UINT32_C(1) << knob);
 		profile->value[knob] = 0;
 	} else if (read_number(loader, &key, node, path, &value, &percent)) {
@@ -399,8 +422,7 @@ void apply_key(struct loader *loader, const struct key *key, void *base, const s
 	} else if (holds_keys) {
 		apply_map(loader, key->keys, field, node, path);
 	} else if (node->empty && !node->broken) {
-		ERROR(loader, node->place, path, "has no value: write %s, or remove the key",
-		      schema_expects(key));
+		say_empty(loader, key, node, path);
 	} else if (!node->broken) {
 		size_t errors = loader->diag->n_errors;
 

@@ -51,6 +51,8 @@ static void read_pattern(struct loader *loader, const struct key *key, const str
 {
 	const char *problem;
 
+	if (m->first && node->broken)
+		return;
 	if (m->first) {
 		ERROR(loader, node->key_place, path, "matches in a second way: %s", match_advice);
 		return;
@@ -129,7 +131,7 @@ static void read_rule_key(struct loader *loader, const struct node *node,
 static bool read_rule(struct loader *loader, const struct node *map, const struct key_path *path,
 		      struct guest_rule *rule, struct place *ret_place)
 {
-	static const struct key row = { .type = KEY_MAP };
+	static const struct key row = { .type = KEY_RULE };
 	struct matching m = { .rule = rule };
 	size_t errors = loader->diag->n_errors;
 	const struct node *limit;

@@ -192,6 +192,8 @@ const char *schema_expects(const struct key *key)
 	case KEY_MAP:
 	case KEY_GUEST:
 		return "more keys, indented";
+	case KEY_RULE:
+		return "a rule such as {name: web-*, min: 2GiB}";
 	case KEY_RULES:
 		return "a list, each entry starting with -";
 	}

@@ -28,7 +28,8 @@ enum key_type {
 	KEY_PATTERN, /* how a rule matches; min is its enum match_kind */
 	KEY_MAP, /* more keys, with the same base */
 	KEY_GUEST, /* more keys, with a struct guest_settings at offset as their base */
-	KEY_RULES, /* a list of maps, each a struct guest_rule */
+	KEY_RULES, /* a list of rules */
+	KEY_RULE, /* one of them: a struct guest_rule */
 };
 
 struct key {

@@ -322,7 +322,7 @@ static void on_syntax_error(struct builder *b, const yaml_parser_t *parser, cons
 	}
 	if (at < size && text[at] == '\t')
 		advice = "indent with spaces, not with tabs";
-	else if (at < size && (text[at] == '@' || text[at] == '`' || text[at] == '%'))
+	else if (at < size && (text[at] == '@' || text[at] == '`'))
 		advice = "put the value in double quotes";
 	diag_add(b->diag, CONFIG_ERROR, place, NULL, "not YAML, %s: %s", problem, advice);
 }
