@@ -13,7 +13,7 @@ DESTDIR ?=
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-DEPS_BUILD := gcc make pkg-config libvirt-dev libsystemd-dev libyaml-dev libjson-c-dev uthash-dev \
+DEPS_BUILD := gcc make pkg-config libvirt-dev libxml2-dev libsystemd-dev libyaml-dev libjson-c-dev uthash-dev \
 	libsmartcols-dev libncurses-dev libcunit1-dev
 DEPS_KERNEL := linux-source-6.12 flex bison bc libelf-dev libssl-dev cpio kmod rsync xz-utils \
 	ccache patch perl
@@ -50,7 +50,7 @@ CFLAGS := -std=gnu17 $(OPT) $(HARDEN) $(WARNINGS) -MMD -MP
 LDFLAGS := -Wl,--as-needed $(LDFLAGS_VARIANT)
 
 # What each layer may use from outside. core, util and proto use nothing but libc.
-PKGS := libvirt libvirt-qemu libsystemd yaml-0.1 json-c smartcols ncurses
+PKGS := libvirt libxml-2.0 libsystemd yaml-0.1 json-c smartcols ncurses
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread
 

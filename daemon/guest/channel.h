@@ -75,8 +75,7 @@ enum agent_link channel_link(const struct channel *channel);
 const struct channel_counters *channel_counters(const struct channel *channel);
 
 /**
- * channel_guest_open() - tell what the hypervisor says of the guest's end (HYP_GUEST,
- * HYP_CHANNEL). It only makes the state clearer: an open end without a hello is AGENT_BUSY.
+ * channel_guest_open() - tell what the hypervisor says of the guest's end (HYP_GUEST). It only makes the state clearer: an open end without a hello is AGENT_BUSY.
  */
 void channel_guest_open(struct channel *channel, bool open);
 

@@ -64,7 +64,6 @@ enum hyp_kind {
 	HYP_BALLOON, /* event: actual changed */
 	HYP_CALL_DONE, /* call: a balloon request was answered, or has missed its deadline */
 	HYP_SUSPECT, /* suspect: true, it doesn't answer (PHASE_BLOCKED); false, it does again */
-	HYP_CHANNEL, /* channel: the guest opened or closed its end of the agent channel */
 	HYP_KIND_MAX,
 };
 
@@ -79,7 +78,7 @@ struct hyp_guest {
 	bool autodeflate, reporting;
 	bool tcg; /* emulated, not KVM */
 	char channel_path[HYP_PATH_MAX]; /* of org.ballast.agent.0's socket, "": no such channel */
-	bool channel_open; /* the guest has its end open */
+	bool channel_open; /* the guest had its end open when this was said */
 	char metadata[HYP_METADATA_MAX]; /* text of the ballast element, "" for none */
 };
 
@@ -115,7 +114,6 @@ struct hyp_message {
 		uint64_t actual;
 		struct hyp_call call;
 		bool suspect;
-		bool channel_open;
 	};
 };
 
@@ -152,7 +150,8 @@ bool hyp_next(struct hyp *h, struct hyp_message *ret);
  *
  * When QEMUs hang, the guests that answer are still told; those that don't get HYP_SUSPECT and are
  * left out until they do. At most two calls are ever left unreturned.
- * Return: 0; -EALREADY while the round before isn't through, -ENOTCONN.
+ * Return: 0; -EALREADY while the round before isn't through or two calls are unreturned,
+ * -ENOTCONN before HYP_SYNCED.
  */
 int hyp_request_stats(struct hyp *h);
 
