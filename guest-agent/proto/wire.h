@@ -131,7 +131,7 @@ struct wire_hello {
 struct wire_sample {
 	uint64_t clock_us; /* the agent's clock when the numbers were read */
 	uint64_t uptime_us; /* since the guest booted, with suspends */
-	uint64_t slow_age_us; /* age of swap_entries, processes and slow approximations */
+	uint64_t slow_age_us; /* age of swap_entries; 0 where no swap is in use, and so none are */
 	uint64_t cause; /* enum wire_sample_cause */
 	uint64_t interval_ms; /* in force */
 	uint64_t cost_us; /* CPU time that the agent has used since it started */

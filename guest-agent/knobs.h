@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The guest's settings that a profile may change, and the guest's own values of them. Before the
+ * first change of a setting its own value is written to a file under /run, so that an agent that
+ * is started again after a crash still knows it. What somebody else has changed since is left.
+ */
+#ifndef BALLAST_AGENT_KNOBS_H
+#define BALLAST_AGENT_KNOBS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "guest-agent/proto/profile.h"
+
+#define KNOBS_STATE_DIR	 "/run/ballast-agent"
+#define KNOBS_STATE_FILE KNOBS_STATE_DIR "/own-values"
+
+struct knobs {
+	const char *root;
+	struct profile own; /* the guest's own value of each setting that is changed */
+	struct profile set; /* what we have set instead */
+};
+
+/**
+ * knobs_load() - learn from the state file what an earlier agent has changed.
+ *
+ * Return: whether there was something: the settings are changed now.
+ */
+bool knobs_load(struct knobs *knobs, const char *root);
+
+/**
+ * knobs_own() - the guest's own values: as they are now, or as they were before us.
+ */
+void knobs_own(const struct knobs *knobs, struct profile *ret);
+
+/**
+ * knobs_writable() - wire_knob_bit() of each setting that can be written.
+ */
+uint64_t knobs_writable(const struct knobs *knobs);
+
+/**
+ * knobs_apply() - set a profile; settings that it doesn't name get their own values back.
+ * @ret_done: wire_knob_bit() of each setting of the profile that is in force.
+ *
+ * Return: 0, or the negative errno of the first setting that failed; the others are set.
+ */
+int knobs_apply(struct knobs *knobs, const struct profile *profile, uint64_t *ret_done);
+
+/**
+ * knobs_restore() - give every setting its own value back.
+ *
+ * Return: 0, or the negative errno of the first that failed.
+ */
+int knobs_restore(struct knobs *knobs);
+
+/**
+ * knobs_changed() - whether a setting is not at its own value because of us.
+ */
+static inline bool knobs_changed(const struct knobs *knobs)
+{
+	return knobs->set.present != 0;
+}
+
+#endif
