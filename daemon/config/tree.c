@@ -257,7 +257,8 @@ static void on_alias(struct builder *b, const yaml_event_t *event)
 	struct place place = place_at(b, &event->start_mark);
 	struct node *node;
 
-	mistake(b, place, "aliases (*name) aren't used here: write the value out");
+	mistake(b, place,
+		"aliases (*name) aren't used here: write it out, or put a pattern in quotes");
 	if (wants_key(b)) {
 		b->has_key = true;
 		b->key_broken = true;
