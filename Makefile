@@ -45,6 +45,10 @@ OPT := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefine
 HARDEN :=
 LDFLAGS_VARIANT := -fsanitize=address,undefined
 endif
+# clang doesn't read the comments that mark a fall through in uthash's macros; gcc checks it.
+ifeq ($(CC),clang)
+WARNINGS += -Wno-implicit-fallthrough
+endif
 CPPFLAGS := -I. -D_GNU_SOURCE -DBALLAST_VERSION='"$(VERSION)"'
 CFLAGS := -std=gnu17 $(OPT) $(HARDEN) $(WARNINGS) -MMD -MP
 LDFLAGS := -Wl,--as-needed $(LDFLAGS_VARIANT)
