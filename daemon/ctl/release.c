@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * `ballastctl release --direct`: every running domain gets its maximum back, without the daemon.
+ * It is for when the daemon is gone, so it shares nothing with it but libvirt itself.
+ *
+ * One guest whose QEMU stands still would block the call for good, so each domain is the business
+ * of a child with a connection of its own and a deadline. That is a little longer than libvirt
+ * waits for a domain's job (30 s), so that its own message comes first.
+ */
+#include <getopt.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/config/config.h"
+#include "daemon/ctl/ctl.h"
+#include "daemon/ctl/terminal.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/parse.h"
+
+#define DEADLINE_S 35
+
+static void ignore_error(void *userdata, virErrorPtr error)
+{
+	(void)userdata;
+	(void)error;
+}
+
+static void drop_domain(virDomainPtr *domain)
+{
+	if (*domain)
+		virDomainFree(*domain);
+}
+
+static void drop_connection(virConnectPtr *connection)
+{
+	if (*connection)
+		virConnectClose(*connection);
+}
+
+/* Whether the last error says that the domain has gone or stopped meanwhile: nothing to release. */
+static bool is_gone(virDomainPtr domain)
+{
+	return virGetLastErrorCode() == VIR_ERR_NO_DOMAIN ||
+	       (domain && virDomainIsActive(domain) == 0);
+}
+
+static int release_domain(const char *uri, const unsigned char *uuid, const char *name)
+{
+	_cleanup_(drop_connection) virConnectPtr connection = virConnectOpen(uri);
+	_cleanup_(drop_domain) virDomainPtr domain = NULL;
+	char size[FORMAT_SIZE_MAX];
+	virDomainInfo info;
+
+	if (connection)
+		domain = virDomainLookupByUUID(connection, uuid);
+	if (domain && virDomainGetInfo(domain, &info) == 0) {
+		format_size(size, sizeof(size), KIB((uint64_t)info.maxMem));
+		if (info.memory == info.maxMem) {
+			printf("%s: has all of its %s\n", name, size);
+			return CTL_OK;
+		}
+		/* LIVE only: what the domain is configured to start with stays. */
+		if (virDomainSetMemoryFlags(domain, info.maxMem, VIR_DOMAIN_AFFECT_LIVE) == 0) {
+			printf("%s: balloon set to %s\n", name, size);
+			return CTL_OK;
+		}
+	}
+	if (is_gone(domain))
+		return CTL_OK;
+	complain("%s: not released: %s", name, virGetLastErrorMessage());
+	return CTL_FAILED;
+}
+
+static int release_in_child(const char *uri, virDomainPtr domain)
+{
+	unsigned char uuid[VIR_UUID_BUFLEN];
+	char name[TERMINAL_TEXT];
+	struct terminal terminal;
+	int status;
+	pid_t child;
+
+	terminal_init(&terminal);
+	terminal_safe(&terminal, virDomainGetName(domain), name);
+	if (virDomainGetUUID(domain, uuid) < 0)
+		return CTL_FAILED;
+	(void)fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		(void)alarm(DEADLINE_S);
+		status = release_domain(uri, uuid, name);
+		(void)fflush(stdout);
+		_exit(status);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child) {
+		complain("%s: not released: %m", name);
+		return CTL_FAILED;
+	}
+	if (WIFEXITED(status))
+		return WEXITSTATUS(status);
+	complain("%s: not released: no answer within %d s", name, DEADLINE_S);
+	return CTL_FAILED;
+}
+
+static int release_all(const char *uri)
+{
+	_cleanup_(drop_connection) virConnectPtr connection = NULL;
+	virDomainPtr *domains = NULL;
+	int n = -1, status = CTL_OK;
+
+	virSetErrorFunc(NULL, ignore_error);
+	connection = virConnectOpen(uri);
+	if (connection)
+		n = virConnectListAllDomains(connection, &domains,
+					     VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+	if (n < 0) {
+		complain("%s: %s", uri, virGetLastErrorMessage());
+		return CTL_FAILED;
+	}
+	if (n == 0)
+		printf("no domain is running at %s\n", uri);
+	for (int i = 0; i < n; i++) {
+		if (release_in_child(uri, domains[i]) != CTL_OK)
+			status = CTL_FAILED;
+		virDomainFree(domains[i]);
+	}
+	free(domains);
+	return status;
+}
+
+/* The daemon's own URI, as far as its configuration can be read; else the built-in one. */
+static void default_uri(char *uri, size_t size)
+{
+	_cleanup_(config_freep) struct settings *settings = NULL;
+	struct config_diag diag = CONFIG_DIAG_INIT;
+	struct settings defaults;
+
+	settings_init_defaults(&defaults);
+	(void)config_load(CONFIG_PATH, &settings, &diag);
+	config_diag_clear(&diag);
+	(void)snprintf(uri, size, "%s", settings ? settings->host.uri : defaults.host.uri);
+}
+
+int ctl_release(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "direct", no_argument, NULL, 'd' },
+		{ "uri", required_argument, NULL, 'u' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	char uri[SETTINGS_PATH_MAX] = "";
+	bool direct = false;
+	int c;
+
+	opterr = 0;
+	optind = 0;
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		if (c == 'd') {
+			direct = true;
+		} else if (c == 'u') {
+			(void)snprintf(uri, sizeof(uri), "%s", optarg);
+		} else if (c == 'h') {
+			printf("Usage: ballastctl release --direct [--uri URI]\n"
+			       "  --direct   through libvirt, without the daemon\n"
+			       "  --uri URI  instead of the configuration's\n");
+			return CTL_OK;
+		} else {
+			complain("release: can't understand %s: `ballastctl release --help` shows how",
+				 argv[optind - 1]);
+			return CTL_USAGE;
+		}
+	}
+	if (!direct || optind < argc) {
+		complain("release: it takes --direct and nothing else: all guests are released");
+		return CTL_USAGE;
+	}
+	if (!*uri)
+		default_uri(uri, sizeof(uri));
+	return release_all(uri);
+}
