@@ -13,8 +13,8 @@
 
 #define CLIENT_RUNTIME_DIR "/run/ballast"
 #define CLIENT_OPTIONS_HELP                                                                        \
-	"  --runtime-dir DIR  where the daemon's socket is, instead of " CLIENT_RUNTIME_DIR "\n"    \
-	"  --system           ask over the system bus\n"                                            \
+	"  --runtime-dir DIR  where the daemon's socket is, instead of " CLIENT_RUNTIME_DIR "\n"   \
+	"  --system           ask over the system bus\n"                                           \
 	"  --json             print JSON: amounts in bytes, see ballastctl(1)\n"
 
 struct client_options {

@@ -11,7 +11,6 @@
 #include "daemon/ctl/guest.h"
 #include "daemon/ctl/json.h"
 #include "daemon/ctl/terminal.h"
-#include "daemon/util/parse.h"
 #include "daemon/util/time.h"
 
 #define SHOWN_MAX 10 /* decisions that are shown to a person; --json has all */
@@ -27,7 +26,7 @@ static void print_need(const struct terminal *terminal, struct json_object *host
 {
 	struct items items = { 0 };
 
-	items_add_size(&items, "need", host, "need");
+	items_add_size(&items, "", host, "need");
 	items_add_size(&items, "= footprint", host, "footprint");
 	items_add_size(&items, "+ headroom", host, "headroom");
 	items_add_size(&items, "- budget", host, "budget");
@@ -61,13 +60,14 @@ static void print_result(const struct terminal *terminal, struct json_object *gu
 	struct items items = { 0 };
 
 	print_heading(terminal, "Result");
-	items_add(&items, "%s", json_text(guest, "state"));
 	if (*json_text(guest, "wants"))
-		items_add(&items, "wants to %s", json_text(guest, "wants"));
+		items_add(&items, "%s: %s", json_text(guest, "state"), json_text(guest, "wants"));
+	else
+		items_add(&items, "%s", json_text(guest, "state"));
 	items_add_size(&items, "target", guest, "target");
 	items_add_size(&items, "actual", guest, "actual");
 	items_add_size(&items, "in flight", guest, "in_flight");
-	terminal_items(terminal, "", &items);
+	terminal_items(terminal, "guest", &items);
 }
 
 static void clock_text(char *buf, size_t size, uint64_t time_us)
@@ -85,12 +85,12 @@ static void clock_text(char *buf, size_t size, uint64_t time_us)
 static void add_change(struct items *items, const char *name, struct json_object *decision,
 		       const char *before_key, const char *after_key)
 {
-	char before[FORMAT_SIZE_MAX], after[FORMAT_SIZE_MAX];
+	char before[SIZE_TEXT], after[SIZE_TEXT];
 	uint64_t from, to;
 
 	if (json_number(decision, before_key, &from) && json_number(decision, after_key, &to))
-		items_add(items, "%s %s -> %s", name, format_size(before, sizeof(before), from),
-			  format_size(after, sizeof(after), to));
+		items_add(items, "%s %s -> %s", name, size_text(before, from),
+			  size_text(after, to));
 }
 
 static void print_decision(const struct terminal *terminal, struct json_object *decision)
@@ -104,7 +104,7 @@ static void print_decision(const struct terminal *terminal, struct json_object *
 	(void)snprintf(line, sizeof(line), "%s  %s", when,
 		       terminal_safe(terminal, json_text(decision, "text"), safe));
 	terminal_text(terminal, "", line);
-	items_add(&items, "%s%s%s", json_text(decision, "outcome"),
+	items_add(&items, "=> %s%s%s", json_text(decision, "outcome"),
 		  *json_text(decision, "error") ? ": " : "", json_text(decision, "error"));
 	if (json_number(decision, "done_after_us", &us))
 		items_add(&items, "after %s", span_text(span, sizeof(span), us));
@@ -164,7 +164,8 @@ static void print_all(struct json_object *all)
 	json_object_object_get_ex(all, "decisions", &decisions);
 	guest_print_title(&terminal, guest);
 	print_inputs(&terminal, host, guest);
-	print_heading(&terminal, "Limits");
+	print_heading(&terminal, "Rule and limits");
+	guest_print_reason(&terminal, guest);
 	guest_print_limits(&terminal, guest);
 	print_result(&terminal, guest);
 	print_decisions(&terminal, decisions);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "daemon/ctl/json.h"
-#include "daemon/util/parse.h"
 #include "guest-agent/proto/stats.h"
 
 static enum colour level_colour(const char *level)
@@ -21,8 +20,9 @@ enum colour state_colour(const char *state)
 		const char *state;
 		enum colour colour;
 	} colours[] = {
-		{ "giving", COLOUR_NOTICE }, { "relieved", COLOUR_GOOD }, { "locked", COLOUR_NOTICE },
-		{ "backoff", COLOUR_BAD },   { "blind", COLOUR_BAD },	  { "observed", COLOUR_DIM },
+		{ "giving", COLOUR_NOTICE }, { "relieved", COLOUR_GOOD },
+		{ "locked", COLOUR_NOTICE }, { "backoff", COLOUR_BAD },
+		{ "blind", COLOUR_BAD },     { "observed", COLOUR_DIM },
 		{ "excluded", COLOUR_DIM },
 	};
 
@@ -40,7 +40,7 @@ static void print_warning(const struct terminal *terminal, enum colour colour, c
 
 static void print_warnings(const struct terminal *terminal, struct json_object *host)
 {
-	char text[256], size[FORMAT_SIZE_MAX], more[FORMAT_SIZE_MAX];
+	char text[256], size[SIZE_TEXT], more[SIZE_TEXT];
 	uint64_t shortfall = 0, floor = 0, budget = 0;
 
 	if (!json_flag(host, "hypervisor_connected"))
@@ -50,15 +50,14 @@ static void print_warnings(const struct terminal *terminal, struct json_object *
 		print_warning(terminal, COLOUR_NOTICE, "frozen: the freeze file is there");
 	if (json_number(host, "shortfall", &shortfall) && shortfall) {
 		(void)snprintf(text, sizeof(text), "short of %s: nothing more can be taken",
-			       format_size(size, sizeof(size), shortfall));
+			       size_text(size, shortfall));
 		print_warning(terminal, COLOUR_BAD, text);
 	}
 	if (json_number(host, "floor", &floor) && json_number(host, "budget", &budget) &&
 	    floor > budget) {
 		(void)snprintf(text, sizeof(text),
 			       "the guests' minima and the headroom are %s, the budget is %s",
-			       format_size(size, sizeof(size), floor),
-			       format_size(more, sizeof(more), budget));
+			       size_text(size, floor), size_text(more, budget));
 		print_warning(terminal, COLOUR_NOTICE, text);
 	}
 }
@@ -86,8 +85,8 @@ void host_print(const struct terminal *terminal, struct json_object *host, size_
 
 	fprintf(terminal->out, "%s%-12s%s", terminal_start(terminal, COLOUR_BOLD), "ballastd",
 		terminal_end(terminal));
-	fprintf(terminal->out, "%s   mode %s", terminal_safe(terminal, json_text(host, "version"), safe),
-		json_text(host, "mode"));
+	fprintf(terminal->out, "%s   mode %s",
+		terminal_safe(terminal, json_text(host, "version"), safe), json_text(host, "mode"));
 	if (*level)
 		fprintf(terminal->out, "   level %s%s%s",
 			terminal_start(terminal, level_colour(level)), level,
@@ -101,19 +100,24 @@ void host_print(const struct terminal *terminal, struct json_object *host, size_
 
 void guest_print_title(const struct terminal *terminal, struct json_object *guest)
 {
-	char name[TERMINAL_TEXT], text[TERMINAL_TEXT], line[TERMINAL_LINE];
 	const char *state = json_text(guest, "state");
+	char name[TERMINAL_TEXT];
 
-	fprintf(terminal->out, "%s%s%s   %s%s%s\n", terminal_start(terminal, COLOUR_BOLD),
+	fprintf(terminal->out, "%s%s%s   %s%s%s", terminal_start(terminal, COLOUR_BOLD),
 		terminal_safe(terminal, json_text(guest, "name"), name), terminal_end(terminal),
 		terminal_start(terminal, state_colour(state)), state, terminal_end(terminal));
+	if (*json_text(guest, "wants"))
+		fprintf(terminal->out, " (%s)", json_text(guest, "wants"));
+	fprintf(terminal->out, "   %s\n", json_text(guest, "uuid"));
+}
+
+void guest_print_reason(const struct terminal *terminal, struct json_object *guest)
+{
+	char text[TERMINAL_TEXT], line[TERMINAL_LINE];
+
 	(void)snprintf(line, sizeof(line), "%s: %s", json_text(guest, "reason"),
 		       terminal_safe(terminal, json_text(guest, "text"), text));
-	terminal_text(terminal, "why", line);
-	if (*json_text(guest, "wants")) {
-		(void)snprintf(line, sizeof(line), "%s", json_text(guest, "wants"));
-		terminal_text(terminal, "wants", line);
-	}
+	terminal_text(terminal, "rule", line);
 }
 
 void guest_print_memory(const struct terminal *terminal, struct json_object *guest)
@@ -153,8 +157,7 @@ void guest_print_limits(const struct terminal *terminal, struct json_object *gue
 	if (json_object_object_get_ex(guest, "obstacles", &obstacles))
 		for (size_t i = 0; i < json_object_array_length(obstacles); i++)
 			items_add(&items, "%s",
-				  json_object_get_string(
-					  json_object_array_get_idx(obstacles, i)));
+				  json_object_get_string(json_object_array_get_idx(obstacles, i)));
 	terminal_items(terminal, "limits", &items);
 }
 
@@ -225,7 +228,7 @@ void guest_print_ages(const struct terminal *terminal, struct json_object *guest
 static const char *statistic_value(char *buf, size_t size, enum stat_unit unit, uint64_t value)
 {
 	if (unit == STAT_UNIT_BYTES)
-		return format_size(buf, size, value);
+		return size_text(buf, value);
 	if (unit == STAT_UNIT_USEC)
 		return span_text(buf, size, value);
 	(void)snprintf(buf, size, "%" PRIu64, value);

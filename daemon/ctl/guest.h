@@ -13,10 +13,11 @@
 /** host_print() - the first lines of every status: mode, level, sums, and what is wrong. */
 void host_print(const struct terminal *terminal, struct json_object *host, size_t n_guests);
 
-/** guest_print_title() - name, state and reason in one line. */
+/** guest_print_title() - name, state and UUID in one line. */
 void guest_print_title(const struct terminal *terminal, struct json_object *guest);
 
 /* Parts of a guest, one or two lines each; what is not known is left out. */
+void guest_print_reason(const struct terminal *terminal, struct json_object *guest);
 void guest_print_memory(const struct terminal *terminal, struct json_object *guest);
 void guest_print_limits(const struct terminal *terminal, struct json_object *guest);
 void guest_print_tiers(const struct terminal *terminal, struct json_object *guest);

@@ -77,8 +77,8 @@ static int read_item(sd_bus_message *m, struct json_object *array)
 static int read_array(sd_bus_message *m, const char *contents, struct json_object **ret_value)
 {
 	bool is_dict = contents[0] == '{';
-	_cleanup_json_ struct json_object *value = is_dict ? json_object_new_object() :
-							     json_object_new_array();
+	_cleanup_json_ struct json_object *value =
+		is_dict ? json_object_new_object() : json_object_new_array();
 	char inner[64] = "";
 	int r;
 

@@ -53,13 +53,13 @@ static int release_domain(const char *uri, const unsigned char *uuid, const char
 {
 	_cleanup_(drop_connection) virConnectPtr connection = virConnectOpen(uri);
 	_cleanup_(drop_domain) virDomainPtr domain = NULL;
-	char size[FORMAT_SIZE_MAX];
+	char size[SIZE_TEXT];
 	virDomainInfo info;
 
 	if (connection)
 		domain = virDomainLookupByUUID(connection, uuid);
 	if (domain && virDomainGetInfo(domain, &info) == 0) {
-		format_size(size, sizeof(size), KIB((uint64_t)info.maxMem));
+		size_text(size, KIB((uint64_t)info.maxMem));
 		if (info.memory == info.maxMem) {
 			printf("%s: has all of its %s\n", name, size);
 			return CTL_OK;
@@ -115,8 +115,7 @@ static int release_all(const char *uri)
 	virSetErrorFunc(NULL, ignore_error);
 	connection = virConnectOpen(uri);
 	if (connection)
-		n = virConnectListAllDomains(connection, &domains,
-					     VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+		n = virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	if (n < 0) {
 		complain("%s: %s", uri, virGetLastErrorMessage());
 		return CTL_FAILED;
@@ -170,7 +169,8 @@ int ctl_release(int argc, char **argv)
 			       "  --uri URI  instead of the configuration's\n");
 			return CTL_OK;
 		} else {
-			complain("release: can't understand %s: `ballastctl release --help` shows how",
+			complain("release: can't understand %s: `ballastctl release --help` shows "
+				 "how",
 				 argv[optind - 1]);
 			return CTL_USAGE;
 		}

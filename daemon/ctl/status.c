@@ -8,9 +8,9 @@
 #include "daemon/ctl/guest.h"
 #include "daemon/ctl/json.h"
 #include "daemon/ctl/terminal.h"
-#include "daemon/util/parse.h"
 
-#define NARROW 100 /* columns below which amounts are "1.5G" and headings short */
+#define TINY   76 /* columns below which the guest's own statistics are left out */
+#define NARROW 100 /* columns below which amounts are "1800M" and headings short */
 #define WIDE   160 /* columns from which the reason is a sentence */
 
 enum source { FROM_GUEST, FROM_STATS };
@@ -27,14 +27,14 @@ struct column {
 enum { COLUMN_GUEST, COLUMN_STATE, COLUMN_AMOUNTS, COLUMN_REASON = 8, N_COLUMNS };
 
 static const struct column columns[N_COLUMNS] = {
-	[COLUMN_GUEST] = { "GUEST", "GUEST", NULL, FROM_GUEST, NULL, 8, SCOLS_FL_TRUNC },
+	[COLUMN_GUEST] = { "GUEST", "GUEST", NULL, FROM_GUEST, NULL, 8, 0 },
 	[COLUMN_STATE] = { "STATE", "STATE", NULL, FROM_GUEST, NULL, 8, 0 },
 	[2] = { "ACTUAL", "ACTUAL", "actual", FROM_GUEST, "balloon", 5, SCOLS_FL_RIGHT },
 	[3] = { "TARGET", "TARGET", "target", FROM_GUEST, NULL, 5, SCOLS_FL_RIGHT },
 	[4] = { "FOOTPRINT", "FOOTPR", "footprint", FROM_GUEST, "cost", 5, SCOLS_FL_RIGHT },
 	[5] = { "EXEC MAPPED", "EXEC", "exec_mapped", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
 	[6] = { "LAZYFREE", "LAZYFR", "lazyfree", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
-	[7] = { "SWAP ENTRIES", "SWAPENT", "swap_entries", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
+	[7] = { "SWAP ENTRIES", "SWAP", "swap_entries", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
 	[COLUMN_REASON] = { "REASON", "REASON", NULL, FROM_GUEST, NULL, 10, SCOLS_FL_TRUNC },
 };
 
@@ -43,7 +43,17 @@ static bool is_narrow(const struct terminal *terminal)
 	return terminal->width && terminal->width < NARROW;
 }
 
-/* "1.5 GiB" as "1.5G" */
+/* Long names must not push the other columns out; all of it is in the view of one guest. */
+static size_t name_columns(const struct terminal *terminal)
+{
+	if (!terminal->width)
+		return TERMINAL_TEXT;
+	if (is_narrow(terminal))
+		return 16;
+	return terminal->width < WIDE ? 24 : 40;
+}
+
+/* "1800 MiB" as "1800M" */
 static void shorten(char *size)
 {
 	char *space = strchr(size, ' ');
@@ -55,7 +65,7 @@ static void shorten(char *size)
 }
 
 static const char *amount_cell(const struct terminal *terminal, const struct column *column,
-			       struct json_object *guest, char *buf, size_t size)
+			       struct json_object *guest, char buf[SIZE_TEXT])
 {
 	struct json_object *object = guest;
 	uint64_t bytes;
@@ -65,7 +75,7 @@ static const char *amount_cell(const struct terminal *terminal, const struct col
 	if ((column->part && json_has_word(guest, "stale", column->part)) ||
 	    !json_number(object, column->key, &bytes))
 		return "-";
-	format_size(buf, size, bytes);
+	size_text(buf, bytes);
 	if (is_narrow(terminal))
 		shorten(buf);
 	return buf;
@@ -84,7 +94,7 @@ static const char *reason_cell(const struct terminal *terminal, struct json_obje
 	terminal_safe(terminal, reason, safe);
 	if (json_has_word(guest, "stale", "stats") &&
 	    json_object_object_get_ex(guest, "ages", &ages) && json_number(ages, "stats_us", &us))
-		(void)snprintf(buf, size, "%s, statistics %s old", safe,
+		(void)snprintf(buf, size, wide ? "%s, statistics %s old" : "%s (%s)", safe,
 			       span_text(span, sizeof(span), us));
 	else
 		(void)snprintf(buf, size, "%s", safe);
@@ -98,14 +108,13 @@ static int fill_line(const struct terminal *terminal, struct libscols_line *line
 	char safe[TERMINAL_TEXT], text[TERMINAL_TEXT + 64];
 	int r;
 
-	r = scols_line_set_data(line, COLUMN_GUEST,
-				terminal_safe(terminal, json_text(guest, "name"), safe));
+	terminal_safe(terminal, json_text(guest, "name"), safe);
+	terminal_cut(terminal, safe, name_columns(terminal));
+	r = scols_line_set_data(line, COLUMN_GUEST, safe);
 	if (r >= 0)
 		r = scols_line_set_data(line, COLUMN_STATE, state);
 	for (size_t i = COLUMN_AMOUNTS; i < COLUMN_REASON && r >= 0; i++)
-		r = scols_line_set_data(
-			line, i,
-			amount_cell(terminal, &columns[i], guest, text, sizeof(text)));
+		r = scols_line_set_data(line, i, amount_cell(terminal, &columns[i], guest, text));
 	if (r >= 0)
 		r = scols_line_set_data(line, COLUMN_REASON,
 					reason_cell(terminal, guest, text, sizeof(text)));
@@ -115,6 +124,22 @@ static int fill_line(const struct terminal *terminal, struct libscols_line *line
 	return r;
 }
 
+static int add_columns(const struct terminal *terminal, struct libscols_table *table)
+{
+	bool tiny = terminal->width && terminal->width < TINY;
+
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		const struct column *column = &columns[i];
+		int hidden = tiny && column->source == FROM_STATS ? SCOLS_FL_HIDDEN : 0;
+
+		if (!scols_table_new_column(
+			    table, is_narrow(terminal) ? column->short_heading : column->heading,
+			    column->width, column->flags | hidden))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static struct libscols_table *new_table(const struct terminal *terminal)
 {
 	struct libscols_table *table = scols_new_table();
@@ -122,6 +147,7 @@ static struct libscols_table *new_table(const struct terminal *terminal)
 	if (!table)
 		return NULL;
 	scols_table_set_stream(table, terminal->out);
+	scols_table_enable_noencoding(table, 1); /* terminal_safe() has done it, and more */
 	scols_table_enable_colors(table, terminal->colours);
 	if (terminal->width) {
 		scols_table_set_termforce(table, SCOLS_TERMFORCE_ALWAYS);
@@ -129,14 +155,10 @@ static struct libscols_table *new_table(const struct terminal *terminal)
 	} else {
 		scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
 	}
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		if (!scols_table_new_column(table,
-					    is_narrow(terminal) ? columns[i].short_heading :
-								  columns[i].heading,
-					    columns[i].width, columns[i].flags)) {
-			scols_unref_table(table);
-			return NULL;
-		}
+	if (add_columns(terminal, table) < 0) {
+		scols_unref_table(table);
+		return NULL;
+	}
 	return table;
 }
 
@@ -148,8 +170,8 @@ static int print_table(const struct terminal *terminal, struct json_object *gues
 	for (size_t i = 0; i < json_object_array_length(guests) && r >= 0; i++) {
 		struct libscols_line *line = scols_table_new_line(table, NULL);
 
-		r = line ? fill_line(terminal, line, json_object_array_get_idx(guests, i)) :
-			   -ENOMEM;
+		r = line ? fill_line(terminal, line, json_object_array_get_idx(guests, i))
+			 : -ENOMEM;
 	}
 	if (r >= 0)
 		r = scols_print_table(table);
@@ -237,7 +259,7 @@ static int guest_status(const struct client_options *options)
 	}
 	terminal_init(&terminal);
 	guest_print_title(&terminal, guest);
-	terminal_text(&terminal, "uuid", json_text(guest, "uuid"));
+	guest_print_reason(&terminal, guest);
 	guest_print_memory(&terminal, guest);
 	guest_print_limits(&terminal, guest);
 	guest_print_tiers(&terminal, guest);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "daemon/ctl/terminal.h"
 
+#include <inttypes.h>
 #include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -58,11 +59,52 @@ const char *terminal_safe(const struct terminal *terminal, const char *text,
 	return buf;
 }
 
+/* Columns of printable text, without escape sequences. */
+static size_t columns_of(const char *text)
+{
+	wchar_t wide[TERMINAL_TEXT];
+	size_t n = mbstowcs(wide, text, TERMINAL_TEXT);
+	int columns = n == (size_t)-1 || n == TERMINAL_TEXT ? -1 : wcswidth(wide, n);
+
+	return columns < 0 ? strlen(text) : (size_t)columns;
+}
+
+void terminal_cut(const struct terminal *terminal, char *text, size_t columns)
+{
+	const char *mark = terminal->utf8 ? "\xe2\x80\xa6" : "~";
+	size_t at = 0, used = 0;
+	mbstate_t state = { 0 };
+
+	if (columns_of(text) <= columns)
+		return;
+	while (text[at]) {
+		wchar_t wide;
+		size_t n = mbrtowc(&wide, text + at, MB_CUR_MAX, &state);
+		int width = n > MB_CUR_MAX ? -1 : wcwidth(wide);
+
+		if (width < 0) { /* the locale doesn't know it: a byte, a column */
+			state = (mbstate_t){ 0 };
+			n = 1;
+			width = 1;
+		}
+		if (used + (size_t)width > columns - 1)
+			break;
+		used += (size_t)width;
+		at += n;
+	}
+	/* What is cut off is at least a character, but it may be shorter than the mark. */
+	if (strlen(text + at) >= strlen(mark))
+		memcpy(text + at, mark, strlen(mark) + 1);
+	else
+		text[at] = '\0';
+}
+
 const char *terminal_start(const struct terminal *terminal, enum colour colour)
 {
 	static const char *const sequences[] = {
-		[COLOUR_NONE] = "",	      [COLOUR_GOOD] = "\033[32m", [COLOUR_NOTICE] = "\033[33m",
-		[COLOUR_BAD] = "\033[1;31m", [COLOUR_DIM] = "\033[2m",	  [COLOUR_BOLD] = "\033[1m",
+		[COLOUR_NONE] = "",	      [COLOUR_GOOD] = "\033[32m",
+		[COLOUR_NOTICE] = "\033[33m", [COLOUR_BAD] = "\033[1;31m",
+		[COLOUR_DIM] = "\033[2m",     [COLOUR_BOLD] = "\033[1m",
 	};
 
 	return terminal->colours ? sequences[colour] : "";
@@ -71,6 +113,21 @@ const char *terminal_start(const struct terminal *terminal, enum colour colour)
 const char *terminal_end(const struct terminal *terminal)
 {
 	return terminal->colours ? "\033[0m" : "";
+}
+
+const char *size_text(char buf[SIZE_TEXT], uint64_t bytes)
+{
+	if (bytes == 0)
+		(void)snprintf(buf, SIZE_TEXT, "0");
+	else if (bytes < MIB(1))
+		(void)snprintf(buf, SIZE_TEXT, "%" PRIu64 " KiB", (bytes + 1023) / 1024);
+	else if (bytes < MIB(10))
+		(void)snprintf(buf, SIZE_TEXT, "%.1f MiB", (double)bytes / (double)MIB(1));
+	else if (bytes < 10 * MIB(1024))
+		(void)snprintf(buf, SIZE_TEXT, "%.0f MiB", (double)bytes / (double)MIB(1));
+	else
+		(void)snprintf(buf, SIZE_TEXT, "%.1f GiB", (double)bytes / (double)MIB(1024));
+	return buf;
 }
 
 const char *span_text(char *buf, size_t size, uint64_t us)
@@ -90,16 +147,6 @@ const char *span_text(char *buf, size_t size, uint64_t us)
 	return buf;
 }
 
-/* Columns of printable text, without escape sequences. */
-static size_t columns_of(const char *text)
-{
-	wchar_t wide[TERMINAL_TEXT];
-	size_t n = mbstowcs(wide, text, TERMINAL_TEXT);
-	int columns = n == (size_t)-1 || n == TERMINAL_TEXT ? -1 : wcswidth(wide, n);
-
-	return columns < 0 ? strlen(text) : (size_t)columns;
-}
-
 void items_add(struct items *items, const char *format, ...)
 {
 	va_list args;
@@ -114,11 +161,11 @@ void items_add(struct items *items, const char *format, ...)
 void items_add_size(struct items *items, const char *name, struct json_object *object,
 		    const char *key)
 {
-	char size[FORMAT_SIZE_MAX];
+	char size[SIZE_TEXT];
 	uint64_t bytes;
 
 	if (json_number(object, key, &bytes))
-		items_add(items, "%s %s", name, format_size(size, sizeof(size), bytes));
+		items_add(items, "%s%s%s", name, *name ? " " : "", size_text(size, bytes));
 }
 
 /* A line being filled. */

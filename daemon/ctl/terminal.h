@@ -30,9 +30,23 @@ void terminal_init(struct terminal *ret_terminal);
 const char *terminal_safe(const struct terminal *terminal, const char *text,
 			  char buf[TERMINAL_TEXT]);
 
+/**
+ * terminal_cut() - shorten safe text in place to so many columns, the last of them a mark that it
+ * was longer.
+ */
+void terminal_cut(const struct terminal *terminal, char *text, size_t columns);
+
 /* Escape sequence that starts a colour or ends all, "" where there are none. */
 const char *terminal_start(const struct terminal *terminal, enum colour colour);
 const char *terminal_end(const struct terminal *terminal);
+
+#define SIZE_TEXT 24 /* bytes that size_text() needs at most */
+
+/**
+ * size_text() - an amount as "0", "512 KiB", "1800 MiB" or "11.5 GiB": MiB as far as they can be
+ * read, for the changes that matter are of that size. Return: @buf.
+ */
+const char *size_text(char buf[SIZE_TEXT], uint64_t bytes);
 
 /** span_text() - a time of @us as "0.3 s", "12 s", "5 min", "3 h" or "2 d". Return: @buf. */
 const char *span_text(char *buf, size_t size, uint64_t us);
@@ -51,7 +65,7 @@ struct items {
 void items_add(struct items *items, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /**
- * items_add_size() - "NAME 1.5 GiB" from an object's number, nothing where there is none.
+ * items_add_size() - "NAME 150 MiB" from an object's number, nothing where there is none.
  */
 void items_add_size(struct items *items, const char *name, struct json_object *object,
 		    const char *key);
