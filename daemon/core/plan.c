@@ -24,7 +24,8 @@ int plan_init(struct plan *plan, size_t capacity)
 	*plan = (struct plan){ .capacity = capacity };
 	plan->verdicts = calloc(n, sizeof(*plan->verdicts));
 	plan->decisions = calloc(n * PLAN_DECISIONS_PER_GUEST, sizeof(*plan->decisions));
-	if (!plan->verdicts || !plan->decisions) {
+	plan->observed = calloc(n * PLAN_DECISIONS_PER_GUEST, sizeof(*plan->observed));
+	if (!plan->verdicts || !plan->decisions || !plan->observed) {
 		plan_done(plan);
 		return -ENOMEM;
 	}
@@ -35,6 +36,7 @@ void plan_done(struct plan *plan)
 {
 	free(plan->verdicts);
 	free(plan->decisions);
+	free(plan->observed);
 	*plan = (struct plan){ 0 };
 }
 

@@ -93,8 +93,10 @@ struct plan {
 	uint64_t dead_time_us; /* the longest of the guests' */
 	struct verdict *verdicts; /* one a guest of the snapshot, in its order */
 	size_t n_verdicts;
-	struct decision *decisions;
+	struct decision *decisions; /* to be carried out, all of them and nothing else */
 	size_t n_decisions;
+	struct decision *observed; /* never to be carried out: what it would have done, once each */
+	size_t n_observed;
 	size_t capacity; /* guests that the arrays were made for */
 };
 

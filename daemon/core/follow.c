@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Following a guest from round to round: what became of our requests, what somebody else did, how
+ * long an action takes to be seen on the host. Nothing here decides; it sets down what is so.
+ */
+#include "daemon/core/policy-internal.h"
+
+#include <errno.h>
+
+#define PAGE UINT64_C(4096)
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* Waits double as long as the guest fails again soon after the last wait. */
+void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason)
+{
+	bool again = m->backoff_us > 0 && now_us - m->backoff_until_us < 4 * m->backoff_us;
+
+	m->backoff_us = again ? min_u64(2 * m->backoff_us, BACKOFF_MAX) : BACKOFF_FIRST;
+	m->backoff_until_us = now_us + m->backoff_us;
+	m->backoff_reason = reason;
+}
+
+static void adopt(struct guest_mem *m, uint64_t actual)
+{
+	m->balloon.target = actual;
+	m->balloon.moving = false;
+	m->balloon.strange_us = 0;
+}
+
+/* A request that fails or makes no way: the target becomes where the guest is. */
+static void give_up(struct guest_mem *m, uint64_t now_us)
+{
+	struct follow *b = &m->balloon;
+
+	adopt(m, b->actual);
+	b->retarget = true;
+	b->retarget_reason = REASON_STUCK;
+	m->acted_us = now_us;
+	m->issued = 0;
+	back_off(m, now_us, REASON_STUCK);
+}
+
+static void follow_request(struct view *v, uint64_t now_us)
+{
+	const struct request_part *r = &v->g->request;
+	struct guest_mem *m = v->m;
+	struct follow *b = &m->balloon;
+
+	if (distance(b->actual, b->target) <= ACTUAL_TOLERANCE) {
+		b->moving = false;
+		m->acted_us = now_us;
+		return;
+	}
+	if (r->at_us >= b->sent_us && r->done_us > 0 && r->status < 0 && r->target == b->target)
+		give_up(m, now_us);
+	else if (now_us - b->progress_us > STUCK_AFTER)
+		give_up(m, now_us);
+}
+
+/*
+ * It moved, and not for us. A guest that deflates by itself does so for lack of memory; anything
+ * else is another manager. Which, is told when it has come to rest.
+ */
+static void judge_strange(struct view *v, uint64_t now_us)
+{
+	struct guest_mem *m = v->m;
+	struct follow *b = &m->balloon;
+	bool up = b->actual > b->target, lean = !m->tiers.free_known;
+
+	if (b->strange_us == 0)
+		b->strange_us = now_us;
+	if (now_us - b->changed_us < 2 * SECOND)
+		return;
+	if (m->tiers.free_known)
+		lean = b->actual - min_u64(m->tiers.used, b->actual) < 2 * m->tiers.reserve;
+	if (up && v->g->balloon.autodeflate && lean) {
+		b->retarget = true;
+		b->retarget_reason = REASON_AUTODEFLATED;
+		back_off(m, now_us, REASON_AUTODEFLATED);
+	} else {
+		m->foreign = true;
+	}
+	adopt(m, b->actual);
+}
+
+static void follow_rest(struct policy *p, struct view *v, uint64_t before, uint64_t now_us)
+{
+	struct guest_mem *m = v->m;
+	struct follow *b = &m->balloon;
+	bool ours = b->commanded > 0 &&
+		    distance(b->actual, b->commanded) <= distance(before, b->commanded);
+
+	if (b->target == 0) {
+		adopt(m, b->actual);
+		return;
+	}
+	if (distance(b->actual, b->target) <= ACTUAL_TOLERANCE) {
+		b->strange_us = 0;
+		return;
+	}
+	if (!p->settled) /* it may still be on its way to where it was sent before a restart */
+		return;
+	if (ours && before != b->actual && b->strange_us == 0)
+		adopt(m, b->actual);
+	else
+		judge_strange(v, now_us);
+}
+
+static void follow_balloon(struct policy *p, struct view *v, uint64_t now_us)
+{
+	const struct balloon_part *part = &v->g->balloon;
+	struct follow *b = &v->m->balloon;
+	uint64_t before = b->actual;
+
+	if (part->at_us == 0)
+		return;
+	b->actual = part->actual;
+	if (before == 0)
+		before = b->actual;
+	if (before != b->actual) {
+		b->changed_us = now_us;
+		v->m->numbers_us = max_u64(v->m->numbers_us, part->at_us);
+		if (distance(b->actual, b->target) < distance(before, b->target))
+			b->progress_us = now_us;
+	}
+	/* Given back by whoever took it: ours again. */
+	if (v->m->foreign && distance(b->actual, part->maximum) <= ACTUAL_TOLERANCE) {
+		v->m->foreign = false;
+		adopt(v->m, b->actual);
+	}
+	if (v->m->foreign)
+		b->target = b->actual;
+	else if (b->moving)
+		follow_request(v, now_us);
+	else
+		follow_rest(p, v, before, now_us);
+}
+
+static void follow_shed(struct view *v, uint64_t now_us)
+{
+	const struct agent_part *a = &v->g->agent;
+	struct guest_mem *m = v->m;
+
+	if (m->shed_at_us == 0)
+		return;
+	if (a->shed_done_at_us >= m->shed_at_us) {
+		m->numbers_us = max_u64(m->numbers_us, a->shed_done_at_us);
+		if (a->shed_status == -EAGAIN)
+			m->pause_until_us = now_us + PRESSURE_WINDOW;
+		else if (a->shed_status < 0)
+			m->shed_refused_until_us =
+				now_us + (BACKOFF_FIRST << min_u64(m->shed_refusals++, 6));
+		else
+			m->shed_refusals = 0;
+	} else if (now_us < m->shed_until_us) {
+		return;
+	}
+	m->shed_at_us = 0;
+	m->acted_us = now_us;
+}
+
+static void probe_done(struct guest_mem *m, uint64_t took_us)
+{
+	took_us = max_u64(took_us, DEAD_TIME_MIN);
+	if (took_us > m->dead_us)
+		m->dead_us = min_u64(took_us, DEAD_TIME_MAX);
+	else
+		m->dead_us -= (m->dead_us - took_us) / 4;
+	if (m->probe.shed)
+		m->trust = m->trust < 0.5 ? 2 * m->trust : 1;
+	m->probe.at_us = 0;
+}
+
+/* The time from an action to nine tenths of its effect on the footprint, which is the host's own
+ * number. Where less than half of it comes, the guest holds less than it claims. */
+static void follow_probe(struct view *v, uint64_t now_us)
+{
+	struct guest_mem *m = v->m;
+	struct probe *probe = &m->probe;
+	uint64_t fallen;
+
+	if (probe->at_us == 0 || v->g->cost.at_us <= probe->at_us)
+		return;
+	fallen = less(probe->footprint, v->footprint);
+	if (fallen >= probe->amount / 10 * 9) {
+		probe_done(m, v->g->cost.at_us - probe->at_us);
+	} else if (now_us - probe->at_us > PROBE_LIMIT) {
+		if (probe->shed && fallen < probe->amount / 2) {
+			m->trust /= 2;
+			m->trust_us = now_us;
+		}
+		probe->at_us = 0;
+	}
+	if (m->trust < 1 && now_us - m->trust_us > 60 * SECOND) {
+		m->trust = m->trust < 0.5 ? 2 * m->trust : 1;
+		m->trust_us = now_us;
+	}
+}
+
+static void follow_deviation(struct view *v, uint64_t now_us)
+{
+	struct guest_mem *m = v->m;
+	double h = (double)v->footprint, off;
+
+	if (m->mean == 0)
+		m->mean = h;
+	if (m->balloon.moving || m->shed_at_us > 0 || now_us - m->acted_us < 2 * SECOND) {
+		m->mean = h;
+		return;
+	}
+	off = h > m->mean ? h - m->mean : m->mean - h;
+	m->mean += (h - m->mean) / 8;
+	m->deviation += (off - m->deviation) / 16;
+}
+
+/* Executable pages that went with page cache: the next takes of it are smaller. */
+static void follow_text(struct view *v)
+{
+	const struct agent_part *a = &v->g->agent;
+	struct guest_mem *m = v->m;
+	uint64_t stolen = 0, text = m->tiers.amount[TIER_TEXT];
+
+	if (!stat_get(&a->stats, STAT_STEAL_EXEC, &stolen))
+		return;
+	if (m->stolen > 0 && stolen > m->stolen && (stolen - m->stolen) * PAGE > text / 400)
+		m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
+	m->stolen = stolen;
+}
+
+static void follow_sample(struct view *v, uint64_t now_us)
+{
+	const struct agent_part *a = &v->g->agent;
+	struct guest_mem *m = v->m;
+	uint64_t then = 0, now = 0;
+
+	if (a->at_us == 0 || a->at_us == m->sample_us)
+		return;
+	m->sample_us = a->at_us;
+	m->had_agent = true;
+	follow_text(v);
+	if (a->previous_at_us == 0 || a->previous_at_us >= a->at_us ||
+	    !stat_get(&a->previous, STAT_PSI_SOME, &then) ||
+	    !stat_get(&a->stats, STAT_PSI_SOME, &now))
+		return;
+	m->psi_rate = (double)less(now, then) / (double)(a->at_us - a->previous_at_us);
+	if (m->shed_at_us == 0 && !m->balloon.moving && now_us - m->acted_us > PRESSURE_WINDOW)
+		m->psi_baseline += (m->psi_rate - m->psi_baseline) / 4;
+}
+
+/* A guest that isn't running, or just came back: what it was in is void. */
+static void follow_phase(struct view *v)
+{
+	struct guest_mem *m = v->m;
+
+	if (m->phase == v->g->phase)
+		return;
+	m->phase = v->g->phase;
+	m->shed_at_us = 0;
+	m->issued = 0;
+	m->probe.at_us = 0;
+	m->balloon.retarget = false;
+	if (v->g->balloon.at_us > 0)
+		adopt(m, v->g->balloon.actual);
+	/* A guest that boots is inflated again to where it was by its hypervisor. */
+	m->balloon.strange_us = 0;
+}
+
+static void first_sight(struct view *v)
+{
+	struct guest_mem *m = v->m;
+
+	m->seen = true;
+	m->phase = v->g->phase;
+	m->dead_us = DEAD_TIME_FIRST;
+	m->trust = 1;
+	m->file_part = 4;
+	for (int k = 0; k < ITEM_MAX_ID; k++)
+		m->learned[k] = 1;
+	if (m->balloon.restored > 0)
+		m->balloon.target = m->balloon.commanded = m->balloon.restored;
+	m->pressure_us = 0;
+}
+
+void follow_guest(struct policy *p, struct view *v)
+{
+	uint64_t now_us = p->now->now_us;
+
+	if (!v->m->seen)
+		first_sight(v);
+	follow_phase(v);
+	if (v->g->phase != PHASE_RUNNING)
+		return;
+	follow_sample(v, now_us);
+	follow_balloon(p, v, now_us);
+	follow_shed(v, now_us);
+	if (!v->footprint_known)
+		return;
+	follow_probe(v, now_us);
+	follow_deviation(v, now_us);
+}
+
+uint64_t follow_in_flight(const struct view *v, uint64_t now_us)
+{
+	const struct guest_mem *m = v->m;
+	uint64_t bytes = m->shed_at_us > 0 || v->busy ? m->shed_bytes : 0;
+
+	if (now_us < m->flight_until_us)
+		bytes += min_u64(less(v->footprint, m->expected), m->issued);
+	return bytes;
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Taking: which memory there is to take (take_amounts), one step of taking it (take_round), and
+ * lowering caps onto footprints so that it isn't taken back (lock_round).
+ *
+ * A step has up to two parts at once. The balloon is inflated over what is free already, down to
+ * where the footprint has to be: that takes no page that the guest uses, and the host sees it
+ * within tenths of a second. And a shed makes the next chunk free. The next step, as soon as a
+ * sample is newer than both, collects that chunk with its balloon, and so on.
+ */
+#include "daemon/core/policy-internal.h"
+
+#define LAZYFREE_REST_PART 20 /* the order holds until all but one in so many is gone */
+#define LAZY_SHEDS_MAX	   8 /* then what comes again isn't waited for */
+#define TRUST_MIN	   0.2
+
+static bool may_swap(const struct policy *p, const struct view *v)
+{
+	const struct stat_set *s = &v->g->agent.stats;
+	uint64_t room = 0;
+
+	if (v->g->settings.swap == SWAP_NEVER ||
+	    (v->g->settings.swap == SWAP_CRITICAL && p->level != LEVEL_CRITICAL))
+		return false;
+	return v->sheds && stat_get(s, STAT_SWAP_FREE, &room) && room > 0;
+}
+
+/* Where the balloon may go to without the guest having to reclaim for it. */
+static uint64_t commit_floor(const struct view *v)
+{
+	const struct tiers *t = &v->m->tiers;
+
+	if (!t->free_known)
+		return max_u64(v->footprint + t->reserve, v->min);
+	return max_u64(t->used + t->reserve, v->min);
+}
+
+static uint64_t amount_free(const struct view *v)
+{
+	const struct tiers *t = &v->m->tiers;
+
+	if (v->balloons)
+		return min_u64(less(v->footprint, commit_floor(v)), t->amount[TIER_FREE]);
+	/* Without a balloon only reporting returns it. */
+	return v->g->balloon.reporting ? less(t->amount[TIER_FREE], t->reserve) : 0;
+}
+
+static void amounts_dear(struct policy *p, struct view *v, uint64_t over)
+{
+	const struct tiers *t = &v->m->tiers;
+	struct solver_guest *s = v->s;
+	uint64_t file = t->amount[TIER_FILE], anon = 0, text = 0, swap = 0;
+
+	if (t->from_agent && v->sheds)
+		file = (uint64_t)((double)file * v->m->trust);
+	else if (!v->balloons)
+		file = 0;
+	if (may_swap(p, v)) {
+		(void)stat_get(&v->g->agent.stats, STAT_SWAP_FREE, &swap);
+		anon = min_u64(t->amount[TIER_ANON], swap);
+	}
+	if (p->level == LEVEL_CRITICAL && v->sheds)
+		text = t->amount[TIER_TEXT];
+	s->amount[ITEM_FILE] = min_u64(file, over);
+	s->amount[ITEM_FILE_ENTITLED] = file - s->amount[ITEM_FILE];
+	s->amount[ITEM_EXCESS] = min_u64(anon, over - s->amount[ITEM_FILE]);
+	s->amount[ITEM_ANON] = anon - s->amount[ITEM_EXCESS];
+	s->amount[ITEM_TEXT] = text;
+}
+
+static void amounts_of(struct policy *p, struct view *v)
+{
+	const struct tiers *t = &v->m->tiers;
+	struct solver_guest *s = v->s;
+	uint64_t cheap;
+
+	*s = (struct solver_guest){ .weight = v->g->settings.shares / 1000.0 };
+	if (s->weight <= 0)
+		s->weight = 0.001;
+	for (int k = 0; k < ITEM_MAX_ID; k++)
+		s->cost[k] = solver_prior(k) * v->m->learned[k];
+	if (v->excluded || v->blind || !t->known || p->now->now_us < v->m->pause_until_us ||
+	    (v->observed && !p->observing))
+		return;
+	s->amount[ITEM_FREE] = amount_free(v);
+	if (v->sheds && v->m->trust >= TRUST_MIN)
+		s->amount[ITEM_LAZYFREE] =
+			(uint64_t)((double)t->amount[TIER_LAZYFREE] * v->m->trust);
+	cheap = s->amount[ITEM_FREE] + s->amount[ITEM_LAZYFREE];
+	s->cap = less(v->footprint, cheap + v->min);
+	if (v->m->trust >= TRUST_MIN)
+		amounts_dear(p, v, less(v->footprint, max_u64(v->entitlement, v->min) + cheap));
+}
+
+void take_amounts(struct policy *p)
+{
+	struct plan *plan = p->plan;
+
+	for (size_t i = 0; i < p->n; i++)
+		amounts_of(p, &p->views[i]);
+	plan->shortfall = solver_run(p->solver, p->n, plan->need, p->events);
+}
+
+static uint64_t lazyfree_left(const struct policy *p)
+{
+	uint64_t left = 0;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->views[i].m->lazy_sheds < LAZY_SHEDS_MAX)
+			left += p->views[i].s->amount[ITEM_LAZYFREE];
+	return left;
+}
+
+/* Begins and ends a shortage, with some room between the two. */
+static void latch(struct policy *p)
+{
+	struct plan *plan = p->plan;
+	uint64_t now_us = p->now->now_us;
+
+	if (!p->short_of && plan->need > plan->headroom / 8) {
+		p->short_of = true;
+		p->short_since_us = now_us;
+		if (now_us - p->short_ended_us > 10 * SECOND || p->short_ended_us == 0) {
+			p->lazyfree_at_start = 0;
+			for (size_t i = 0; i < p->n; i++)
+				p->views[i].m->lazy_sheds = 0;
+		}
+	} else if (p->short_of && plan->need == 0 && plan->in_flight == 0) {
+		p->short_of = false;
+		p->short_ended_us = now_us;
+	}
+	p->lazyfree_at_start = max_u64(p->lazyfree_at_start, lazyfree_left(p));
+}
+
+/* Cold cache waits until the lazyfree memory is gone everywhere. */
+static uint64_t order_waits_for(const struct policy *p)
+{
+	uint64_t left = lazyfree_left(p), rest = p->lazyfree_at_start / LAZYFREE_REST_PART;
+
+	return left > max_u64(rest, CHUNK_MIN) ? left : 0;
+}
+
+/* The least that is worth an action: less of it when the host is over its budget. */
+static uint64_t band_of(const struct policy *p, const struct view *v)
+{
+	bool over = p->plan->footprint > p->plan->budget;
+
+	return over ? max_u64(v->band / 4, CHUNK_MIN) : v->band;
+}
+
+static bool take_free(struct policy *p, struct view *v)
+{
+	uint64_t x = v->s->take[ITEM_FREE], target;
+	uint64_t operand[4] = { p->plan->need, v->m->tiers.amount[TIER_FREE] };
+
+	if (!v->balloons || x < CHUNK_MIN)
+		return false;
+	target = max_u64(v->footprint - x, commit_floor(v));
+	if (target + band_of(p, v) > v->actual)
+		return false;
+	return decide_balloon(p, v, target, REASON_SHED_FREE, operand);
+}
+
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return bytes & ~UINT64_C(4095);
+}
+
+static bool take_lazyfree(struct policy *p, struct view *v)
+{
+	uint64_t have = v->s->amount[ITEM_LAZYFREE], x = v->s->take[ITEM_LAZYFREE];
+	uint64_t chunk = have > GAUGE_SMALL ? min_u64(x, have / 2) : x;
+	uint64_t operand[4] = { p->plan->need, v->m->tiers.amount[TIER_LAZYFREE] };
+
+	if (!v->sheds || chunk < CHUNK_MIN)
+		return false;
+	if (!decide_shed(p, v, whole_pages(chunk), 0, REASON_SHED_LAZYFREE, operand))
+		return false;
+	if (!v->observed)
+		v->m->lazy_sheds++;
+	return true;
+}
+
+/* Cold cache and dearer: one chunk, then time to see what it did. */
+static bool observing(struct view *v, uint64_t now_us)
+{
+	struct guest_mem *m = v->m;
+	uint64_t age = now_us - m->take_dear_us;
+
+	if (m->take_dear_us == 0 || (age >= m->dead_us && m->tiers.at_us > m->take_dear_us))
+		return false;
+	say(v, STATE_WAITING, REASON_OBSERVING, age, m->dead_us, 0);
+	return true;
+}
+
+/* Without an agent the balloon is the only means, and the guest finds the pages itself. */
+static bool take_by_balloon(struct policy *p, struct view *v, uint64_t x)
+{
+	const struct tiers *t = &v->m->tiers;
+	uint64_t usable = t->from_agent ? t->amount[TIER_FILE] : t->usable;
+	uint64_t base = t->free_known ? max_u64(v->footprint, commit_floor(v)) : v->footprint;
+	uint64_t chunk = min_u64(x, min_u64(usable / 2, t->amount[TIER_FILE] / 4));
+	uint64_t target = max_u64(less(min_u64(base, v->actual), chunk), v->min);
+	uint64_t operand[4] = { p->plan->need, usable };
+
+	if (!v->balloons || chunk < CHUNK_MIN || target + CHUNK_MIN > v->actual)
+		return false;
+	return decide_balloon(p, v, target, REASON_TAKE_USABLE, operand);
+}
+
+static bool take_file(struct policy *p, struct view *v)
+{
+	uint64_t x = v->s->take[ITEM_FILE] + v->s->take[ITEM_FILE_ENTITLED];
+	uint64_t have = v->m->tiers.amount[TIER_FILE];
+	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_FILE] * 1000) };
+
+	if (x == 0)
+		return false;
+	if (!v->sheds)
+		return take_by_balloon(p, v, x);
+	x = min_u64(x, max_u64(have / v->m->file_part, CHUNK_MIN));
+	if (x < CHUNK_MIN)
+		return false;
+	return decide_shed(p, v, whole_pages(x), SHED_FILE, REASON_TAKE_FILE, operand);
+}
+
+static bool take_anon(struct policy *p, struct view *v)
+{
+	uint64_t excess = v->s->take[ITEM_EXCESS], x = excess + v->s->take[ITEM_ANON];
+	uint64_t have = v->m->tiers.amount[TIER_ANON];
+	bool over = excess > 0;
+	uint64_t operand[4] = { p->plan->need, over ? excess : have,
+				over ? v->entitlement : (uint64_t)(v->s->cost[ITEM_ANON] * 1000) };
+
+	x = min_u64(x, have / 4);
+	if (!v->sheds || x < CHUNK_MIN)
+		return false;
+	return decide_shed(p, v, whole_pages(x), SHED_FILE | SHED_ANON,
+			   over ? REASON_TAKE_EXCESS : REASON_TAKE_ANON, operand);
+}
+
+static bool take_text(struct policy *p, struct view *v)
+{
+	uint64_t have = v->m->tiers.amount[TIER_TEXT];
+	uint64_t x = min_u64(v->s->take[ITEM_TEXT], have / 4);
+	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_TEXT] * 1000) };
+
+	if (!v->sheds || x < CHUNK_MIN)
+		return false;
+	return decide_shed(p, v, whole_pages(x), SHED_FILE, REASON_TAKE_TEXT, operand);
+}
+
+static bool wants_dear(const struct view *v)
+{
+	uint64_t x = 0;
+
+	for (int k = ITEM_FILE; k < ITEM_MAX_ID; k++)
+		x += v->s->take[k];
+	return x >= CHUNK_MIN;
+}
+
+static void take_dear(struct policy *p, struct view *v)
+{
+	uint64_t cheaper = order_waits_for(p);
+
+	if (!wants_dear(v))
+		return;
+	if (cheaper > 0) {
+		say(v, STATE_WAITING, REASON_ORDER_WAITS, cheaper, 0, 0);
+		return;
+	}
+	if (observing(v, p->now->now_us))
+		return;
+	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed)
+		v->m->take_dear_us = p->now->now_us;
+}
+
+/* Silent for longer than its grace, on a critical host: slowly down to its entitlement. */
+static void take_silent(struct policy *p, struct view *v)
+{
+	uint64_t age = p->now->now_us - v->g->agent.at_us, target;
+	uint64_t base = min_u64(v->actual, v->footprint);
+	uint64_t floor = max_u64(v->entitlement, v->min);
+	uint64_t operand[4] = { age, v->entitlement };
+
+	if (!v->m->had_agent || v->g->settings.stale != STALE_LOWER || v->m->balloon.moving ||
+	    !v->balloons || p->level != LEVEL_CRITICAL || age < v->g->settings.stale_grace_us ||
+	    p->now->now_us - v->m->take_us < max_u64(4 * v->m->dead_us, 5 * SECOND))
+		return;
+	if (freshness(v->g->cost.at_us, p->now->now_us, p->fresh_us) != NUMBER_FRESH)
+		return;
+	target = max_u64(less(base, base / 32), floor);
+	if (target + CHUNK_MIN <= v->actual)
+		(void)decide_balloon(p, v, target, REASON_SILENT, operand);
+}
+
+/* The order needs lazyfree_first in the guest before the first shed. */
+static bool profile_pending(const struct policy *p, const struct view *v)
+{
+	const struct agent_part *a = &v->g->agent;
+
+	return (a->capabilities & AGENT_HAS_LAZYFREE_FIRST) &&
+	       (a->capabilities & AGENT_MAY_PROFILE) && !v->observed &&
+	       (!a->profile_set || a->profile_level == LEVEL_RELAXED) &&
+	       p->now->now_us - p->short_since_us < 3 * SECOND;
+}
+
+static void take_from(struct policy *p, struct view *v)
+{
+	bool ballooned;
+
+	if (v->blind) {
+		take_silent(p, v);
+		return;
+	}
+	if (v->busy || p->now->now_us < v->m->pause_until_us)
+		return;
+	ballooned = take_free(p, v);
+	if (profile_pending(p, v) || take_lazyfree(p, v))
+		return;
+	if (!ballooned || v->sheds)
+		take_dear(p, v);
+	if (!v->acted && v->v->reason == REASON_NONE)
+		say(v, STATE_GIVING, REASON_NOTHING_LEFT, v->footprint, v->min, 0);
+}
+
+void take_round(struct policy *p)
+{
+	latch(p);
+	if (!p->short_of || p->plan->need == 0)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		struct view *v = &p->views[i];
+
+		if (!v->excluded && !v->acted && (!v->observed || p->observing))
+			take_from(p, v);
+	}
+}
+
+/* How far a cap may be lowered onto the footprint. */
+static uint64_t lock_floor(const struct policy *p, const struct view *v)
+{
+	uint64_t whole = v->g->balloon.maximum, room = less(p->plan->budget, p->plan->footprint);
+	uint64_t burst = amount_resolve(&v->g->settings.burst, whole, v->m->tiers.reserve);
+
+	burst = min_u64(burst, less(room, p->pool) / max_u64(p->n, 1));
+	return max_u64(v->footprint + burst, commit_floor(v));
+}
+
+static bool lockable(const struct policy *p, const struct view *v)
+{
+	return !v->excluded && !v->busy && !v->blind && !v->acted && v->balloons &&
+	       v->m->tiers.known && (!v->observed || p->observing) &&
+	       p->now->now_us >= v->m->pause_until_us &&
+	       (v->m->relief_us == 0 || p->now->now_us - v->m->relief_us >= RELIEF_HOLD);
+}
+
+static bool locks(struct policy *p)
+{
+	const struct host_settings *hs = &p->settings->host;
+	uint64_t now_us = p->now->now_us;
+
+	if (p->short_of && now_us - p->short_since_us >= hs->lock_after_us)
+		p->lock_since_us = now_us;
+	else if (p->level == LEVEL_RELAXED)
+		p->lock_since_us = 0;
+	return hs->budget_hard || p->lock_since_us > 0;
+}
+
+void lock_round(struct policy *p)
+{
+	uint64_t allowed = less(p->plan->budget, p->pool + p->unmanaged), possible = 0;
+	uint64_t excess = less(p->commitment, allowed);
+
+	if (!locks(p) || excess == 0)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		if (lockable(p, &p->views[i]))
+			possible += less(p->views[i].actual, lock_floor(p, &p->views[i]));
+	if (possible == 0)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		struct view *v = &p->views[i];
+		uint64_t burst = amount_resolve(&v->g->settings.burst, v->g->balloon.maximum, 0);
+		uint64_t operand[4] = { v->footprint, burst };
+		double part = excess < possible ? (double)excess / (double)possible : 1;
+		uint64_t cut;
+
+		if (!lockable(p, v))
+			continue;
+		cut = (uint64_t)(part * (double)less(v->actual, lock_floor(p, v)));
+		if (cut >= v->band)
+			(void)decide_balloon(p, v, v->actual - cut, REASON_LOCK, operand);
+	}
+}
