@@ -217,18 +217,60 @@ static void follow_deviation(struct view *v, uint64_t now_us)
 	m->deviation += (off - m->deviation) / 16;
 }
 
-/* Executable pages that went with page cache: the next takes of it are smaller. */
-static void follow_text(struct view *v)
+/* All that is there now is in use. Some of it is tried again later, each time much later. */
+static void is_hot(struct guest_mem *m, struct hot *hot, enum tier tier, uint64_t now_us)
 {
-	const struct agent_part *a = &v->g->agent;
+	hot->bytes = max_u64(m->tiers.amount[tier], 1);
+	hot->wait_us = hot->wait_us > 0 ? min_u64(2 * hot->wait_us, HOUR) : HOT_FIRST;
+	hot->until_us = now_us + hot->wait_us;
+	m->dear_bytes = 0;
+}
+
+static void cools(struct hot *hot, uint64_t now_us)
+{
+	if (hot->bytes == 0 || now_us <= hot->until_us)
+		return;
+	hot->bytes -= hot->bytes / 8 + 1;
+	hot->until_us = now_us + hot->wait_us;
+}
+
+/* Whether at least half of the last take was read again. Pages since the take. */
+static bool came_back(struct guest_mem *m, const struct stat_set *s, enum stat_id id,
+		      uint64_t *before)
+{
+	uint64_t now = 0;
+	bool back;
+
+	if (!stat_get(s, id, &now))
+		return false;
+	back = m->dear_bytes > 0 && less(now, *before) > m->dear_bytes / PAGE / 2;
+	if (m->dear_bytes == 0)
+		*before = now;
+	return back;
+}
+
+/* What a take of page cache or anonymous memory did: pages that come back at once weren't cold,
+ * and executable pages among them say that the next take has to be smaller. */
+static void follow_cache(struct view *v, uint64_t now_us)
+{
+	const struct stat_set *s = &v->g->agent.stats;
 	struct guest_mem *m = v->m;
 	uint64_t stolen = 0, text = m->tiers.amount[TIER_TEXT];
 
-	if (!stat_get(&a->stats, STAT_STEAL_EXEC, &stolen))
-		return;
-	if (m->stolen > 0 && stolen > m->stolen && (stolen - m->stolen) * PAGE > text / 400)
-		m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
-	m->stolen = stolen;
+	if (came_back(m, s, STAT_REFAULT_FILE, &m->refaults))
+		is_hot(m, &m->file, TIER_FILE, now_us);
+	if (came_back(m, s, STAT_SWAP_IN, &m->swap_ins))
+		is_hot(m, &m->anon, TIER_ANON, now_us);
+	if (stat_get(s, STAT_STEAL_EXEC, &stolen)) {
+		if (m->stolen > 0 && m->dear_bytes > 0 &&
+		    less(stolen, m->stolen) * PAGE > text / 400) {
+			m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
+			is_hot(m, &m->file, TIER_FILE, now_us);
+		}
+		m->stolen = stolen;
+	}
+	cools(&m->file, now_us);
+	cools(&m->anon, now_us);
 }
 
 static void follow_sample(struct view *v, uint64_t now_us)
@@ -241,7 +283,7 @@ static void follow_sample(struct view *v, uint64_t now_us)
 		return;
 	m->sample_us = a->at_us;
 	m->had_agent = true;
-	follow_text(v);
+	follow_cache(v, now_us);
 	if (a->previous_at_us == 0 || a->previous_at_us >= a->at_us ||
 	    !stat_get(&a->previous, STAT_PSI_SOME, &then) ||
 	    !stat_get(&a->stats, STAT_PSI_SOME, &now))

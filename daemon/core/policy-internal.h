@@ -27,6 +27,7 @@
 #define BACKOFF_MAX	   (3600 * SECOND)
 #define STANDSTILL_MIN	   (3 * SECOND) /* after a start */
 #define STANDSTILL_MAX	   (10 * SECOND)
+#define LEARNING	   (30 * SECOND) /* after a start, nothing is taken for the reserve alone */
 #define PRESSURE_WINDOW	   (2 * SECOND)
 #define RELIEF_HOLD	   (10 * SECOND)
 #define HOUR		   (3600 * SECOND)
@@ -34,6 +35,7 @@
 #define REVERSALS_PER_HOUR 6
 #define GAUGE_SMALL	   (16 * MIB) /* of lazyfree memory: taken whole */
 #define CHUNK_MIN	   MIB
+#define HOT_FIRST	   (60 * SECOND) /* page cache in use is left alone for so long */
 
 enum direction { DIRECTION_NONE, DIRECTION_TAKE, DIRECTION_GIVE };
 
@@ -58,6 +60,11 @@ struct follow {
 	enum reason retarget_reason;
 };
 
+/* Memory that came back when it was taken: in use, and left alone for a while. */
+struct hot {
+	uint64_t bytes, until_us, wait_us;
+};
+
 struct guest_mem {
 	bool seen;
 	bool had_agent;
@@ -77,6 +84,9 @@ struct guest_mem {
 	uint64_t asked_us; /* for a sample */
 	double mean, deviation; /* of the footprint while nothing is done */
 	uint32_t file_part; /* a take of page cache is at most one in so many */
+	uint64_t dear_bytes; /* of the last such take, 0: judged */
+	uint64_t refaults, swap_ins; /* pages, when it was decided */
+	struct hot file, anon;
 	double trust; /* part of the claimed lazyfree and file memory that is believed */
 	uint64_t trust_us;
 	double learned[ITEM_MAX_ID]; /* factor on the prior price */

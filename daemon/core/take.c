@@ -45,27 +45,35 @@ static uint64_t amount_free(const struct view *v)
 	return v->g->balloon.reporting ? less(t->amount[TIER_FREE], t->reserve) : 0;
 }
 
+/* The pool alone isn't worth anybody's anonymous memory, nor the headroom anybody's text. */
+static uint64_t anon_to_take(const struct policy *p, const struct view *v, bool over_budget)
+{
+	uint64_t anon = v->m->tiers.amount[TIER_ANON], room = 0;
+
+	if (p->plan->footprint + p->reserve <= p->plan->budget || !may_swap(p, v))
+		return 0;
+	(void)stat_get(&v->g->agent.stats, STAT_SWAP_FREE, &room);
+	return min_u64(over_budget ? anon : less(anon, v->m->anon.bytes), room);
+}
+
 static void amounts_dear(struct policy *p, struct view *v, uint64_t over)
 {
 	const struct tiers *t = &v->m->tiers;
 	struct solver_guest *s = v->s;
-	uint64_t file = t->amount[TIER_FILE], anon = 0, text = 0, swap = 0;
+	bool over_budget = p->plan->footprint > p->plan->budget;
+	uint64_t all = t->amount[TIER_FILE], file, anon = anon_to_take(p, v, over_budget);
 
 	if (t->from_agent && v->sheds)
-		file = (uint64_t)((double)file * v->m->trust);
+		all = (uint64_t)((double)all * v->m->trust);
 	else if (!v->balloons)
-		file = 0;
-	if (may_swap(p, v)) {
-		(void)stat_get(&v->g->agent.stats, STAT_SWAP_FREE, &swap);
-		anon = min_u64(t->amount[TIER_ANON], swap);
-	}
-	if (p->level == LEVEL_CRITICAL && v->sheds)
-		text = t->amount[TIER_TEXT];
+		all = 0;
+	file = less(all, v->m->file.bytes);
 	s->amount[ITEM_FILE] = min_u64(file, over);
 	s->amount[ITEM_FILE_ENTITLED] = file - s->amount[ITEM_FILE];
 	s->amount[ITEM_EXCESS] = min_u64(anon, over - s->amount[ITEM_FILE]);
 	s->amount[ITEM_ANON] = anon - s->amount[ITEM_EXCESS];
-	s->amount[ITEM_TEXT] = text;
+	if (over_budget && v->sheds) /* page cache in use is as dear as text */
+		s->amount[ITEM_TEXT] = t->amount[TIER_TEXT] + (all - file);
 }
 
 static void amounts_of(struct policy *p, struct view *v)
@@ -117,6 +125,10 @@ static void latch(struct policy *p)
 	struct plan *plan = p->plan;
 	uint64_t now_us = p->now->now_us;
 
+	/* What a start doesn't know yet, what is in use and what was lent, is learned before anything
+	 * is taken for the reserve alone. */
+	if (now_us - p->first_us < LEARNING && plan->footprint <= plan->budget)
+		return;
 	if (!p->short_of && plan->need > plan->headroom / 8) {
 		p->short_of = true;
 		p->short_since_us = now_us;
@@ -241,7 +253,7 @@ static bool take_anon(struct policy *p, struct view *v)
 
 static bool take_text(struct policy *p, struct view *v)
 {
-	uint64_t have = v->m->tiers.amount[TIER_TEXT];
+	uint64_t have = v->s->amount[ITEM_TEXT];
 	uint64_t x = min_u64(v->s->take[ITEM_TEXT], have / 4);
 	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_TEXT] * 1000) };
 
@@ -271,8 +283,10 @@ static void take_dear(struct policy *p, struct view *v)
 	}
 	if (observing(v, p->now->now_us))
 		return;
-	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed)
+	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed) {
 		v->m->take_dear_us = p->now->now_us;
+		v->m->dear_bytes = v->m->shed_bytes;
+	}
 }
 
 /* Silent for longer than its grace, on a critical host: slowly down to its entitlement. */
@@ -320,8 +334,13 @@ static void take_from(struct policy *p, struct view *v)
 		return;
 	if (!ballooned || v->sheds)
 		take_dear(p, v);
-	if (!v->acted && v->v->reason == REASON_NONE)
-		say(v, STATE_GIVING, REASON_NOTHING_LEFT, v->footprint, v->min, 0);
+	if (v->acted || v->v->reason != REASON_NONE)
+		return;
+	if (v->m->file.bytes > 0)
+		say(v, STATE_LOCKED, REASON_HOT, v->m->tiers.amount[TIER_FILE],
+		    less(v->m->file.until_us, p->now->now_us), 0);
+	else
+		say(v, STATE_LOCKED, REASON_NOTHING_LEFT, v->footprint, v->min, 0);
 }
 
 void take_round(struct policy *p)
@@ -372,7 +391,8 @@ void lock_round(struct policy *p)
 	uint64_t allowed = less(p->plan->budget, p->pool + p->unmanaged), possible = 0;
 	uint64_t excess = less(p->commitment, allowed);
 
-	if (!locks(p) || excess == 0)
+	if (!locks(p) || excess == 0 ||
+	    (p->now->now_us - p->first_us < LEARNING && p->plan->footprint <= p->plan->budget))
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		if (lockable(p, &p->views[i]))
