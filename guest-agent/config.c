@@ -128,8 +128,8 @@ static int parse_line(struct piece line, unsigned int *seen, struct agent_config
 	return FAIL(where, "unknown key '%.*s'; known are allow and port", key.len, key.s);
 }
 
-int config_parse(const char *text, const char *file, struct agent_config *config, char *ret_error,
-		 size_t error_size)
+int agent_config_parse(const char *text, const char *file, struct agent_config *config,
+		       char *ret_error, size_t error_size)
 {
 	struct where where = { file, 1, ret_error, error_size };
 	unsigned int seen = 0;
@@ -149,8 +149,8 @@ int config_parse(const char *text, const char *file, struct agent_config *config
 	return 0;
 }
 
-int config_load(const char *root, const char *file, struct agent_config *config, char *ret_error,
-		size_t error_size)
+int agent_config_load(const char *root, const char *file, struct agent_config *config,
+		      char *ret_error, size_t error_size)
 {
 	char text[AGENT_CONFIG_MAX];
 	ssize_t n = read_file(root, file, text, sizeof(text));
@@ -170,5 +170,5 @@ int config_load(const char *root, const char *file, struct agent_config *config,
 		(void)snprintf(ret_error, error_size, "%s: holds a NUL byte", file);
 		return -EINVAL;
 	}
-	return config_parse(text, file, config, ret_error, error_size);
+	return agent_config_parse(text, file, config, ret_error, error_size);
 }

@@ -27,23 +27,23 @@ struct agent_config {
 	}
 
 /**
- * config_parse() - read a configuration's text.
+ * agent_config_parse() - read a configuration's text.
  * @file: its name, for the message.
  * @config: has the defaults; what the text says replaces them.
  * @ret_error: on failure the one line to show, "file:line: what is wrong".
  *
  * Return: 0, or -EINVAL for the first mistake.
  */
-int config_parse(const char *text, const char *file, struct agent_config *config, char *ret_error,
-		 size_t error_size);
+int agent_config_parse(const char *text, const char *file, struct agent_config *config,
+		       char *ret_error, size_t error_size);
 
 /**
- * config_load() - config_parse() of a file.
+ * agent_config_load() - agent_config_parse() of a file.
  *
  * Return: 0, -ENOENT where there is none, or another negative errno; @ret_error is set for all
  * but -ENOENT.
  */
-int config_load(const char *root, const char *file, struct agent_config *config, char *ret_error,
-		size_t error_size);
+int agent_config_load(const char *root, const char *file, struct agent_config *config,
+		      char *ret_error, size_t error_size);
 
 #endif

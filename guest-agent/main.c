@@ -91,9 +91,9 @@ static int load_config(const struct options *options, struct agent_config *ret, 
 		       size_t size)
 {
 	/* A file that was asked for by name is this system's; the default one is the root's. */
-	int r = config_load(options->config ? "" : options->root,
-			    options->config ? options->config : AGENT_CONFIG_FILE, ret, error,
-			    size);
+	int r = agent_config_load(options->config ? "" : options->root,
+				  options->config ? options->config : AGENT_CONFIG_FILE, ret, error,
+				  size);
 
 	if (r == -ENOENT && !options->config)
 		r = 0;
