@@ -524,9 +524,7 @@ static void begin(struct policy *p, const struct snapshot *now, const struct set
 	while (p->n < now->n_guests && p->n < plan->capacity && p->n < p->capacity &&
 	       now->guests[p->n].slot < p->capacity)
 		p->n++;
-	p->fresh_us =
-		3 * max_u64(max_u64(settings->host.interval_us, settings->host.stats_interval_us),
-			    SECOND);
+	p->fresh_us = settings_fresh_limit(settings);
 	p->observing = settings->host.mode == MODE_OBSERVE || now->frozen;
 	*plan = (struct plan){
 		.at_us = now->now_us,

@@ -28,7 +28,7 @@ uint64_t settings_fresh_limit(const struct settings *settings)
 				    ? settings->host.interval_us
 				    : settings->host.stats_interval_us;
 
-	return 3 * interval;
+	return 3 * (interval > SECOND ? interval : SECOND);
 }
 
 const char *mode_name(enum mode mode)

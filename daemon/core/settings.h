@@ -92,7 +92,8 @@ uint64_t amount_resolve(const struct amount *amount, uint64_t whole, uint64_t fa
 
 /**
  * settings_fresh_limit() - the age in microseconds up to which a sampled number counts as fresh:
- * three of the intervals at which it is sampled, so that one lost sample is no alarm.
+ * three of the intervals at which it is sampled, and 3 s at least, so that one lost sample is
+ * no alarm.
  */
 uint64_t settings_fresh_limit(const struct settings *settings);
 
