@@ -12,6 +12,7 @@
 #include "daemon/core/snapshot.h"
 
 struct channel;
+struct host_guest;
 struct manager;
 
 struct guest {
@@ -25,7 +26,11 @@ struct guest {
 	uint64_t boot_id[2]; /* as its agent said, to notice a reboot */
 	bool request_in_call; /* a balloon request is with the hypervisor */
 	uint64_t request_next; /* a target that waits for that call, 0: none */
-	uint64_t seen_listing; /* number of the listing that last named it */
+	uint32_t profile_sequence; /* of the profile that was sent last */
+	enum level profile_level;
+	struct host_guest *cost; /* reads its footprint; NULL: its QEMU isn't known */
+	bool suspect; /* the hypervisor doesn't answer for it */
+	enum guest_phase phase; /* as the hypervisor says */
 	UT_hash_handle hh;
 };
 

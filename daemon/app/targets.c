@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/util/cleanup.h"
+#include "daemon/util/fs.h"
 #include "daemon/util/uuid.h"
 
 #define HEADER "ballast-targets 1"
@@ -83,28 +84,23 @@ static int write_entries(FILE *file, const struct target_entry *entries, size_t 
 		if (fprintf(file, "%s %" PRIu64 "\n", text, entries[i].target) < 0)
 			return -EIO;
 	}
-	return fflush(file) == 0 ? 0 : -errno;
+	return 0;
 }
 
 int targets_store(const char *path, const struct target_entry *entries, size_t n)
 {
-	_cleanup_fclose_ FILE *file = NULL;
-	_cleanup_free_ char *temporary = NULL;
+	_cleanup_free_ char *text = NULL;
+	size_t size;
+	FILE *stream;
 	int r;
 
-	if (asprintf(&temporary, "%s.new", path) < 0) {
-		temporary = NULL;
+	stream = open_memstream(&text, &size);
+	if (!stream)
 		return -ENOMEM;
-	}
-	file = fopen(temporary, "we");
-	if (!file)
-		return -errno;
-	r = write_entries(file, entries, n);
-	if (r == 0 && rename(temporary, path) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlink(temporary);
-	return r;
+	r = write_entries(stream, entries, n);
+	if (fclose(stream) != 0 && r == 0)
+		r = -ENOMEM;
+	return r < 0 ? r : fs_write_atomic(path, text, size);
 }
 
 uint64_t targets_find(const struct target_entry *entries, size_t n, const uint8_t uuid[16])

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Carries out what the policy decided, and decides nothing. A target is stored before it is asked
+ * for, so that a restart in between knows of it; what came of an action is read back from the
+ * statistics and from the agent's answers.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/app/manager.h"
+#include "daemon/guest/channel.h"
+#include "daemon/ipc/journal.h"
+#include "daemon/util/log.h"
+#include "daemon/util/time.h"
+
+#define PROFILE_LIFETIME_US (5 * USEC_PER_SEC)
+#define SAMPLE_LIFETIME_US  USEC_PER_SEC
+#define SHED_SWAPPINESS	    60
+/* A finer order of reporting would split the host's huge pages. */
+#define HUGE_PAGE_REPORTING_ORDER 9
+
+bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap)
+{
+	return m->settings->host.mode == MODE_ACT && !m->options.observe && !m->current.frozen &&
+	       snap->settings.manage == MANAGE_ACT;
+}
+
+void actuator_store_targets(struct manager *m)
+{
+	struct target_entry entries[64], *all = entries;
+	size_t n = 0;
+	int r;
+
+	if (m->guests.n > 64) {
+		all = reallocarray(NULL, m->guests.n, sizeof(*all));
+		if (!all) {
+			log_error("targets: out of memory, a restart would not know them");
+			return;
+		}
+	}
+	for (size_t i = 0; i < m->guests.n; i++) {
+		const struct guest *guest = m->guests.by_index[i];
+		uint64_t target = policy_target(m->policy, guest->slot);
+
+		if (target == 0)
+			continue;
+		memcpy(all[n].uuid, guest->uuid, sizeof(all[n].uuid));
+		all[n++].target = target;
+	}
+	r = targets_store(m->targets_path, all, n);
+	if (r < 0)
+		log_error("%s: can't store the targets: %s; after a restart what the hypervisor "
+			  "reports is taken instead",
+			  m->targets_path, strerror(-r));
+	if (all != entries)
+		free(all);
+}
+
+static void note_request(struct guest_snapshot *snap, uint64_t target, uint64_t now)
+{
+	snap->request = (struct request_part){ .at_us = now, .target = target };
+}
+
+static void send_balloon(struct manager *m, struct guest *guest, uint64_t target)
+{
+	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+	int r;
+
+	note_request(snap, target, now_us());
+	if (guest->request_in_call) {
+		guest->request_next = target;
+		return;
+	}
+	r = hyp_request_balloon(m->hyp, guest->uuid, target);
+	if (r == 0) {
+		guest->request_in_call = true;
+		return;
+	}
+	snap->request.done_us = now_us();
+	snap->request.status = r;
+	log_warning("%s: balloon: %s", snap->name, strerror(-r));
+}
+
+void actuator_call_done(struct manager *m, struct guest *guest, const struct hyp_call *call,
+			const char *text)
+{
+	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+	uint64_t next = guest->request_next;
+
+	guest->request_in_call = false;
+	guest->request_next = 0;
+	if (m->stopping && m->releases_pending > 0 && --m->releases_pending == 0)
+		(void)sd_event_exit(m->event, 0);
+	if (call->target == snap->request.target) {
+		snap->request.done_us = now_us();
+		snap->request.status = call->status;
+	}
+	if (call->status < 0)
+		log_warning("%s: balloon: %s", snap->name,
+			    text[0] ? text : strerror(-call->status));
+	if (next && next != call->target)
+		send_balloon(m, guest, next);
+}
+
+static void send_shed(struct guest *guest, const struct guest_snapshot *snap,
+		      const struct decision *decision)
+{
+	struct wire_shed shed = {
+		.bytes = decision->bytes,
+		.swappiness = decision->shed_flags & SHED_ANON ? SHED_SWAPPINESS : 0,
+		.flags = (decision->shed_flags & SHED_FILE ? WIRE_SHED_FILE : 0) |
+			 (decision->shed_flags & SHED_ANON ? WIRE_SHED_ANON : 0),
+	};
+	int r;
+
+	r = guest->channel ? channel_send_shed(guest->channel, &shed, decision->lifetime_us, NULL)
+			   : -ENOTCONN;
+	if (r < 0)
+		log_debug("%s: shed not sent: %s", snap->name, strerror(-r));
+}
+
+/* The level's profile, over it the guest's own settings, over both what the host's pages need. */
+static struct profile guest_profile(const struct manager *m, const struct guest_snapshot *snap,
+				    enum level level)
+{
+	struct profile profile = m->settings->host.profiles[level];
+	const struct profile *own = &snap->settings.sysctl;
+
+	if (m->current.host.thp_always && !knob_has(&profile, KNOB_REPORTING_ORDER))
+		knob_put(&profile, KNOB_REPORTING_ORDER, HUGE_PAGE_REPORTING_ORDER);
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		if (knob_has(own, i))
+			knob_put(&profile, i, own->value[i]);
+	return profile;
+}
+
+static void send_profile(struct manager *m, struct guest *guest, const struct guest_snapshot *snap,
+			 enum level level)
+{
+	struct profile profile = guest_profile(m, snap, level);
+	int r;
+
+	r = guest->channel ? channel_send_profile(guest->channel, &profile, PROFILE_LIFETIME_US,
+						  &guest->profile_sequence)
+			   : -ENOTCONN;
+	if (r < 0)
+		log_debug("%s: profile not sent: %s", snap->name, strerror(-r));
+	else
+		guest->profile_level = level;
+}
+
+static void record(struct manager *m, const struct guest_snapshot *snap,
+		   const struct decision *decision, bool acts)
+{
+	const struct history_entry *entry;
+	int r;
+
+	r = history_add(m->history, snap, decision, acts, &entry);
+	if (r < 0) {
+		log_warning("%s: decision not remembered: %s", snap->name, strerror(-r));
+		return;
+	}
+	journal_decision(snap, entry);
+	bus_emit_decision(m->bus, snap, entry);
+}
+
+void actuator_carry_out(struct manager *m, const struct decision *decision)
+{
+	struct guest *guest = NULL;
+	struct guest_snapshot *snap;
+	bool acts;
+
+	for (size_t i = 0; i < m->guests.n && !guest; i++)
+		if (m->guests.by_index[i]->slot == decision->slot)
+			guest = m->guests.by_index[i];
+	if (!guest)
+		return;
+	snap = guest_snap(&m->guests, guest);
+	acts = actuator_may_act(m, snap);
+	/* Asking for a sample changes nothing, and would drown what does. */
+	if (decision->action != ACTION_SAMPLE)
+		record(m, snap, decision, acts);
+	if (!acts && decision->action != ACTION_SAMPLE)
+		return;
+	switch (decision->action) {
+	case ACTION_BALLOON:
+		send_balloon(m, guest, decision->new_target);
+		break;
+	case ACTION_SHED:
+		send_shed(guest, snap, decision);
+		break;
+	case ACTION_PROFILE:
+		send_profile(m, guest, snap, decision->level);
+		break;
+	case ACTION_SAMPLE:
+		if (guest->channel)
+			(void)channel_send_sample_now(guest->channel, SAMPLE_LIFETIME_US, NULL);
+		break;
+	case ACTION_NONE:
+	case ACTION_MAX_ID:
+		break;
+	}
+}
+
+static void release_guest(struct manager *m, struct guest *guest)
+{
+	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+	struct decision decision = {
+		.at_us = now_us(),
+		.slot = guest->slot,
+		.action = ACTION_BALLOON,
+		.reason = REASON_LEAVING,
+		.operand = { snap->balloon.actual, guest_max(snap) },
+		.old_target = snap->balloon.actual,
+		.new_target = guest_max(snap),
+	};
+
+	record(m, snap, &decision, true);
+	send_balloon(m, guest, decision.new_target);
+	if (guest->request_in_call)
+		m->releases_pending++;
+}
+
+void actuator_leave(struct manager *m)
+{
+	static const struct profile nothing;
+
+	for (size_t i = 0; i < m->guests.n; i++) {
+		struct guest *guest = m->guests.by_index[i];
+		struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+
+		if (!actuator_may_act(m, snap))
+			continue;
+		if (guest->channel && snap->agent.profile_set)
+			(void)channel_send_profile(guest->channel, &nothing, PROFILE_LIFETIME_US,
+						   NULL);
+		if (snap->settings.on_stop == LEAVE_RELEASE && snap->balloon.at_us &&
+		    snap->balloon.actual < guest_max(snap))
+			release_guest(m, guest);
+	}
+}

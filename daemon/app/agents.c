@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What the agents say, into the snapshot. Their numbers are taken as they are: the core compares
+ * them with what the host knows.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/app/manager.h"
+#include "daemon/guest/channel.h"
+#include "daemon/util/log.h"
+
+static struct agent_part *agent_of(struct guest *guest)
+{
+	return &guest_snap(&guest->manager->guests, guest)->agent;
+}
+
+static const char *name_of(struct guest *guest)
+{
+	return guest_snap(&guest->manager->guests, guest)->name;
+}
+
+static void on_link(struct channel *channel, enum agent_link link, const char *reason,
+		    void *userdata)
+{
+	struct guest *guest = userdata;
+
+	(void)channel;
+	agent_of(guest)->link = link;
+	if (link == AGENT_BROKEN || link == AGENT_BUSY)
+		log_warning("%s: agent channel %s: %s", name_of(guest), agent_link_name(link),
+			    reason);
+	else
+		log_debug("%s: agent channel %s: %s", name_of(guest), agent_link_name(link),
+			  reason);
+	manager_kick(guest->manager);
+}
+
+static void on_hello(struct channel *channel, const struct wire_hello *hello, bool new_session,
+		     void *userdata)
+{
+	struct guest *guest = userdata;
+	struct agent_part *agent = agent_of(guest);
+
+	(void)channel;
+	if (new_session) {
+		*agent = (struct agent_part){ .link = AGENT_UP };
+		log_info("%s: agent %s on kernel %s", name_of(guest), hello->agent, hello->release);
+	}
+	agent->capabilities = channel_capabilities(hello);
+	guest->boot_id[0] = hello->boot_id_hi;
+	guest->boot_id[1] = hello->boot_id_lo;
+	manager_kick(guest->manager);
+}
+
+static void on_sample(struct channel *channel, const struct wire_sample *sample, uint64_t at_us,
+		      void *userdata)
+{
+	struct guest *guest = userdata;
+	struct agent_part *agent = agent_of(guest);
+
+	(void)channel;
+	agent->previous = agent->stats;
+	agent->previous_at_us = agent->at_us;
+	agent->stats = sample->stats;
+	agent->at_us = at_us;
+	agent->swap_entries_age_us = sample->slow_age_us;
+	if (sample->cause != WIRE_CAUSE_TIMER)
+		manager_kick(guest->manager);
+}
+
+static void on_pressure(struct channel *channel, const struct wire_pressure *pressure,
+			uint64_t at_us, void *userdata)
+{
+	struct guest *guest = userdata;
+
+	(void)channel;
+	(void)pressure;
+	agent_of(guest)->pressure_at_us = at_us;
+	manager_kick(guest->manager);
+}
+
+static void on_result(struct channel *channel, const struct wire_result *result, int status,
+		      uint64_t at_us, void *userdata)
+{
+	struct guest *guest = userdata;
+	struct agent_part *agent = agent_of(guest);
+
+	(void)channel;
+	if (result->command_type == WIRE_SHED) {
+		agent->shed_done_at_us = at_us;
+		agent->shed_sequence = (uint32_t)result->command_seq;
+		agent->shed_status = status;
+		agent->shed_freed = result->done;
+	} else if (result->command_type == WIRE_PROFILE &&
+		   result->command_seq == guest->profile_sequence) {
+		agent->profile_level = guest->profile_level;
+		agent->profile_set = status == 0;
+	}
+	if (status < 0)
+		log_debug("%s: agent answers %s with %s", name_of(guest),
+			  wire_type_name((unsigned int)result->command_type), strerror(-status));
+	manager_kick(guest->manager);
+}
+
+static const struct channel_callbacks callbacks = {
+	.link_changed = on_link,
+	.hello = on_hello,
+	.sample = on_sample,
+	.pressure = on_pressure,
+	.result = on_result,
+};
+
+int agent_open(struct manager *m, struct guest *guest, const char *path)
+{
+	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+	int r;
+
+	if (strcmp(guest->channel_path, path) == 0)
+		return 0;
+	guest->channel = channel_free(guest->channel);
+	snap->agent = (struct agent_part){ .link = AGENT_NONE };
+	guest->channel_path[0] = '\0';
+	if (!path[0])
+		return 0;
+	r = channel_new(&guest->channel, m->event, path, &callbacks, guest);
+	if (r < 0)
+		return r;
+	(void)snprintf(guest->channel_path, sizeof(guest->channel_path), "%s", path);
+	snap->agent.link = channel_link(guest->channel);
+	return 0;
+}

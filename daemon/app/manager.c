@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "daemon/app/manager.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/config/config.h"
+#include "daemon/guest/channel.h"
+#include "daemon/util/log.h"
+#include "daemon/util/time.h"
+
+/* How long a stop waits for balloons to be given back. */
+#define RELEASE_PATIENCE_US (5 * USEC_PER_SEC)
+
+static void log_diag(const struct config_diag *diag)
+{
+	char text[1024];
+
+	for (size_t i = 0; i < diag->n_messages; i++) {
+		config_diag_format(&diag->messages[i], sizeof(text), text);
+		if (diag->messages[i].severity == CONFIG_ERROR)
+			log_error("%s", text);
+		else
+			log_warning("%s", text);
+	}
+}
+
+static int load_settings(const char *path, struct settings **ret)
+{
+	struct config_diag diag = CONFIG_DIAG_INIT;
+	int r;
+
+	r = config_load(path, ret, &diag);
+	log_diag(&diag);
+	if (r < 0 && diag.n_errors == 0)
+		log_error("%s: %s", path, strerror(-r));
+	config_diag_clear(&diag);
+	return r;
+}
+
+static int reload(struct manager *m, char *problem, size_t size)
+{
+	struct settings *settings;
+	int r;
+
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_us());
+	r = load_settings(m->options.config_path, &settings);
+	if (r < 0) {
+		(void)snprintf(problem, size, "%s has mistakes, see the log; the old one stays",
+			       m->options.config_path);
+		log_error("reload: %s", problem);
+	} else {
+		if (strcmp(settings->host.uri, m->settings->host.uri) != 0 ||
+		    settings->host.budget_kind != m->settings->host.budget_kind ||
+		    strcmp(settings->host.budget_cgroup, m->settings->host.budget_cgroup) != 0)
+			log_warning("reload: a new uri or budget cgroup takes a restart");
+		config_free(m->settings);
+		m->settings = settings;
+		m->view.settings = settings;
+		sources_apply_settings(m);
+		manager_kick(m);
+		log_notice("configuration reloaded from %s", m->options.config_path);
+	}
+	(void)sd_notify(0, "READY=1");
+	return r;
+}
+
+static int on_bus_reload(void *userdata, char *problem, size_t size)
+{
+	return reload(userdata, problem, size);
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	char problem[512];
+
+	(void)source;
+	(void)si;
+	(void)reload(userdata, problem, sizeof(problem));
+	return 0;
+}
+
+static int on_patience_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct manager *m = userdata;
+
+	(void)source;
+	(void)usec;
+	log_warning("stopping: %zu guests were not given their memory back in time; "
+		    "ballastctl release --direct does it without the daemon",
+		    m->releases_pending);
+	return sd_event_exit(m->event, 0);
+}
+
+static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct manager *m = userdata;
+
+	(void)source;
+	(void)si;
+	if (m->stopping)
+		return sd_event_exit(m->event, 0);
+	(void)sd_notify(0, "STOPPING=1");
+	actuator_leave(m);
+	m->stopping = true;
+	if (m->releases_pending == 0)
+		return sd_event_exit(m->event, 0);
+	return sd_event_add_time_relative(m->event, &m->stop_source, CLOCK_MONOTONIC,
+					  RELEASE_PATIENCE_US, 0, on_patience_over, m);
+}
+
+/* Signals are blocked in all threads, those of libvirt too, and arrive in the loop only. */
+static int watch_signals(struct manager *m)
+{
+	sigset_t set;
+	int r;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigaddset(&set, SIGPIPE);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
+		return -errno;
+	r = sd_event_add_signal(m->event, NULL, SIGTERM, on_terminate, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGINT, on_terminate, m);
+	if (r >= 0)
+		r = sd_event_add_signal(m->event, NULL, SIGHUP, on_hangup, m);
+	return r < 0 ? r : 0;
+}
+
+/* One daemon a host: two would fight over every balloon. */
+static int take_lock(struct manager *m)
+{
+	_cleanup_free_ char *path = NULL;
+	_cleanup_close_ int fd = -1;
+
+	if (mkdir(m->options.runtime_dir, 0755) < 0 && errno != EEXIST) {
+		log_error("%s: can't be made: %s", m->options.runtime_dir, strerror(errno));
+		return -errno;
+	}
+	if (asprintf(&path, "%s/lock", m->options.runtime_dir) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		log_error("%s: %s", path, strerror(errno));
+		return -errno;
+	}
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		log_error("%s: another ballastd is running here; stop it first", path);
+		return -EBUSY;
+	}
+	m->lock_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int load_targets(struct manager *m)
+{
+	int r;
+
+	if (asprintf(&m->targets_path, "%s/targets", m->options.runtime_dir) < 0 ||
+	    asprintf(&m->freeze_path, "%s/freeze", m->options.runtime_dir) < 0)
+		return -ENOMEM;
+	r = targets_load(m->targets_path, &m->restored, &m->n_restored);
+	if (r < 0)
+		log_warning("%s: %s; what the hypervisor reports is taken as it is",
+			    m->targets_path, r == -EBADMSG ? "is damaged" : strerror(-r));
+	return 0;
+}
+
+static int make_core(struct manager *m)
+{
+	int r;
+
+	r = guests_init(&m->guests, GUEST_MAX);
+	if (r >= 0)
+		r = policy_new(&m->policy, GUEST_MAX);
+	if (r >= 0)
+		r = history_new(&m->history, GUEST_MAX);
+	if (r >= 0)
+		r = plan_init(&m->plan, GUEST_MAX);
+	return r;
+}
+
+static int64_t realtime_offset(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * (int64_t)USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC - (int64_t)now_us();
+}
+
+static int open_bus(struct manager *m)
+{
+	struct bus_config config = {
+		.runtime_dir = m->options.runtime_dir,
+		.system_bus = m->options.system_bus,
+		.reload = on_bus_reload,
+		.userdata = m,
+	};
+	int r;
+
+	m->view = (struct bus_view){
+		.snapshot = &m->current,
+		.plan = &m->plan,
+		.settings = m->settings,
+		.history = m->history,
+		.realtime_offset_us = realtime_offset(),
+	};
+	r = bus_new(&m->bus, m->event, &config, &m->view);
+	if (r < 0)
+		log_error("%s/bus: can't serve the status: %s", m->options.runtime_dir,
+			  strerror(-r));
+	return r;
+}
+
+static int set_up(struct manager *m)
+{
+	int r;
+
+	r = load_settings(m->options.config_path, &m->settings);
+	if (r < 0)
+		return r;
+	r = take_lock(m);
+	if (r < 0)
+		return r;
+	r = load_targets(m);
+	if (r < 0)
+		return r;
+	r = sd_event_default(&m->event);
+	if (r < 0)
+		return r;
+	(void)sd_event_set_watchdog(m->event, true);
+	r = watch_signals(m);
+	if (r < 0)
+		return r;
+	r = make_core(m);
+	if (r < 0)
+		return r;
+	r = open_bus(m);
+	if (r < 0)
+		return r;
+	r = sources_open(m);
+	if (r < 0)
+		return r;
+	return rounds_start(m);
+}
+
+int manager_new(struct manager **ret, const struct manager_options *options)
+{
+	struct manager *m;
+	int r;
+
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return -ENOMEM;
+	m->options = *options;
+	m->lock_fd = -1;
+	r = set_up(m);
+	if (r < 0) {
+		(void)manager_free(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+struct manager *manager_free(struct manager *m)
+{
+	if (!m)
+		return NULL;
+	sources_close(m);
+	m->bus = bus_free(m->bus);
+	m->round_source = sd_event_source_disable_unref(m->round_source);
+	m->stop_source = sd_event_source_disable_unref(m->stop_source);
+	m->hook_source = sd_event_source_disable_unref(m->hook_source);
+	plan_done(&m->plan);
+	m->history = history_free(m->history);
+	m->policy = policy_free(m->policy);
+	guests_done(&m->guests);
+	free(m->restored);
+	free(m->targets_path);
+	free(m->freeze_path);
+	config_free(m->settings);
+	m->event = sd_event_unref(m->event);
+	if (m->lock_fd >= 0)
+		(void)close(m->lock_fd);
+	free(m);
+	return NULL;
+}
+
+int manager_run(struct manager *m)
+{
+	const struct host_settings *host = &m->settings->host;
+
+	log_notice("ballastd %s %s, configuration %s", BALLAST_VERSION,
+		   host->mode == MODE_OBSERVE || m->options.observe
+			   ? "observes (host: mode: act makes it act)"
+			   : "acts",
+		   m->options.config_path);
+	(void)sd_notify(0, "READY=1");
+	return sd_event_loop(m->event);
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A round: read the host, let the policy decide, carry it out, show it. Rounds come at the
+ * configured interval, faster while memory moves, and soon after anything that can't wait.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+#include "daemon/app/manager.h"
+#include "daemon/util/log.h"
+#include "daemon/util/time.h"
+
+/* However much happens, rounds are at least this far apart: guests can't make the daemon busy. */
+#define ROUND_GAP_US (20 * USEC_PER_MSEC)
+/* While something is wanted or under way. */
+#define ROUND_MOVING_US (200 * USEC_PER_MSEC)
+
+#define TO_MIB(bytes)	((bytes) >> 20)
+
+static void observe_history(struct manager *m, uint64_t now)
+{
+	for (size_t i = 0; i < m->plan.n_verdicts; i++)
+		history_observe(m->history, &m->guests.snapshots[i], now,
+				m->plan.verdicts[i].dead_time_us);
+}
+
+static void log_level_change(struct manager *m)
+{
+	if (m->plan.level == m->logged_level)
+		return;
+	log_notice("host is %s: footprint %" PRIu64 " of %" PRIu64 " MiB, need %" PRIu64 " MiB",
+		   level_name(m->plan.level), TO_MIB(m->plan.footprint), TO_MIB(m->plan.budget),
+		   TO_MIB(m->plan.need));
+	m->logged_level = m->plan.level;
+}
+
+static void tell_systemd(struct manager *m)
+{
+	char status[sizeof(m->status)];
+
+	if (!m->current.hypervisor_ready)
+		(void)snprintf(status, sizeof(status), "STATUS=waiting for libvirt");
+	else
+		(void)snprintf(status, sizeof(status),
+			       "STATUS=%s, %s: %zu guests, footprint %" PRIu64 " of %" PRIu64
+			       " MiB, need %" PRIu64 " MiB",
+			       m->settings->host.mode == MODE_OBSERVE || m->options.observe
+				       ? "observing"
+				       : "acting",
+			       level_name(m->plan.level), m->guests.n, TO_MIB(m->plan.footprint),
+			       TO_MIB(m->plan.budget), TO_MIB(m->plan.need));
+	if (strcmp(status, m->status) == 0)
+		return;
+	memcpy(m->status, status, sizeof(status));
+	(void)sd_notify(0, status);
+}
+
+static uint64_t targets_digest(const struct manager *m)
+{
+	uint64_t digest = m->guests.n;
+
+	for (size_t i = 0; i < m->guests.n; i++) {
+		const struct guest *guest = m->guests.by_index[i];
+
+		digest = digest * UINT64_C(0x9e3779b97f4a7c15) +
+			 (policy_target(m->policy, guest->slot) ^ guest->slot);
+	}
+	return digest;
+}
+
+/* Before anything is carried out, so that a restart at any moment knows the targets. */
+static void store_targets(struct manager *m)
+{
+	uint64_t digest = targets_digest(m);
+
+	if (digest == m->targets_stored)
+		return;
+	m->targets_stored = digest;
+	actuator_store_targets(m);
+}
+
+static void decide(struct manager *m, uint64_t now)
+{
+	sources_read_host(m, now);
+	m->current.now_us = now;
+	m->current.frozen = access(m->freeze_path, F_OK) == 0;
+	m->current.guests = m->guests.snapshots;
+	m->current.n_guests = m->guests.n;
+	policy_decide(m->policy, NULL, &m->current, m->settings, &m->plan);
+	observe_history(m, now);
+	store_targets(m);
+	for (size_t i = 0; i < m->plan.n_decisions; i++)
+		actuator_carry_out(m, &m->plan.decisions[i]);
+	log_level_change(m);
+	tell_systemd(m);
+	hook_check(m, now);
+}
+
+static uint64_t next_interval(const struct manager *m)
+{
+	uint64_t interval = m->settings->host.interval_us;
+	bool moving = m->plan.need > 0 || m->plan.in_flight > 0 || m->plan.n_decisions > 0;
+
+	return moving && interval > ROUND_MOVING_US ? ROUND_MOVING_US : interval;
+}
+
+static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct manager *m = userdata;
+	uint64_t now = now_us();
+
+	(void)usec;
+	if (!m->stopping)
+		decide(m, now);
+	m->last_round_us = now;
+	m->next_round_us = now + next_interval(m);
+	(void)sd_event_source_set_time(source, m->next_round_us);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+void manager_kick(struct manager *m)
+{
+	uint64_t now = now_us(), at = m->last_round_us + ROUND_GAP_US;
+
+	if (!m->round_source)
+		return;
+	if (at < now)
+		at = now;
+	if (at >= m->next_round_us)
+		return;
+	m->next_round_us = at;
+	(void)sd_event_source_set_time(m->round_source, at);
+}
+
+int rounds_start(struct manager *m)
+{
+	int r;
+
+	m->next_round_us = now_us();
+	r = sd_event_add_time(m->event, &m->round_source, CLOCK_MONOTONIC, m->next_round_us, 1000,
+			      on_round, m);
+	if (r < 0)
+		return r;
+	/* After everything that fills the snapshot. */
+	return sd_event_source_set_priority(m->round_source, SD_EVENT_PRIORITY_NORMAL + 1);
+}
