@@ -25,7 +25,7 @@ DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellche
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef \
-	-Wformat=2 -Wvla -Wimplicit-fallthrough -Wnull-dereference -Wno-unknown-warning-option
+	-Wformat=2 -Wvla -Wimplicit-fallthrough -Wnull-dereference
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2
 OPT := -O2 -g
 LDFLAGS_VARIANT :=

@@ -164,24 +164,17 @@ static void record(struct manager *m, const struct guest_snapshot *snap,
 	bus_emit_decision(m->bus, snap, entry);
 }
 
-void actuator_carry_out(struct manager *m, const struct decision *decision)
+static struct guest *guest_in_slot(struct manager *m, uint32_t slot)
 {
-	struct guest *guest = NULL;
-	struct guest_snapshot *snap;
-	bool acts;
+	for (size_t i = 0; i < m->guests.n; i++)
+		if (m->guests.by_index[i]->slot == slot)
+			return m->guests.by_index[i];
+	return NULL;
+}
 
-	for (size_t i = 0; i < m->guests.n && !guest; i++)
-		if (m->guests.by_index[i]->slot == decision->slot)
-			guest = m->guests.by_index[i];
-	if (!guest)
-		return;
-	snap = guest_snap(&m->guests, guest);
-	acts = actuator_may_act(m, snap);
-	/* Asking for a sample changes nothing, and would drown what does. */
-	if (decision->action != ACTION_SAMPLE)
-		record(m, snap, decision, acts);
-	if (!acts && decision->action != ACTION_SAMPLE)
-		return;
+static void act(struct manager *m, struct guest *guest, struct guest_snapshot *snap,
+		const struct decision *decision)
+{
 	switch (decision->action) {
 	case ACTION_BALLOON:
 		send_balloon(m, guest, decision->new_target);
@@ -200,6 +193,32 @@ void actuator_carry_out(struct manager *m, const struct decision *decision)
 	case ACTION_MAX_ID:
 		break;
 	}
+}
+
+void actuator_carry_out(struct manager *m, const struct decision *decision)
+{
+	struct guest *guest = guest_in_slot(m, decision->slot);
+	struct guest_snapshot *snap;
+
+	if (!guest)
+		return;
+	snap = guest_snap(&m->guests, guest);
+	if (!actuator_may_act(m, snap)) {
+		actuator_note(m, decision);
+		return;
+	}
+	/* Asking for a sample changes nothing, and would drown what does. */
+	if (decision->action != ACTION_SAMPLE)
+		record(m, snap, decision, true);
+	act(m, guest, snap, decision);
+}
+
+void actuator_note(struct manager *m, const struct decision *decision)
+{
+	struct guest *guest = guest_in_slot(m, decision->slot);
+
+	if (guest && decision->action != ACTION_SAMPLE)
+		record(m, guest_snap(&m->guests, guest), decision, false);
 }
 
 static void release_guest(struct manager *m, struct guest *guest)

@@ -78,6 +78,12 @@ static int on_bus_reload(void *userdata, char *problem, size_t size)
 	return reload(userdata, problem, size);
 }
 
+static void on_bus_notice(void *userdata, const char *text)
+{
+	(void)userdata;
+	log_info("bus: %s", text);
+}
+
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	char problem[512];
@@ -208,6 +214,7 @@ static int open_bus(struct manager *m)
 		.runtime_dir = m->options.runtime_dir,
 		.system_bus = m->options.system_bus,
 		.reload = on_bus_reload,
+		.notice = on_bus_notice,
 		.userdata = m,
 	};
 	int r;

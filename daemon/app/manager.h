@@ -92,6 +92,8 @@ void manager_kick(struct manager *m);
 
 /* actuator.c */
 void actuator_carry_out(struct manager *m, const struct decision *decision);
+/* actuator_note() - show a decision that isn't to be carried out. */
+void actuator_note(struct manager *m, const struct decision *decision);
 void actuator_call_done(struct manager *m, struct guest *guest, const struct hyp_call *call,
 			const char *text);
 void actuator_store_targets(struct manager *m);

@@ -94,6 +94,8 @@ static void decide(struct manager *m, uint64_t now)
 	store_targets(m);
 	for (size_t i = 0; i < m->plan.n_decisions; i++)
 		actuator_carry_out(m, &m->plan.decisions[i]);
+	for (size_t i = 0; i < m->plan.n_observed; i++)
+		actuator_note(m, &m->plan.observed[i]);
 	log_level_change(m);
 	tell_systemd(m);
 	hook_check(m, now);

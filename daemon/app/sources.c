@@ -227,10 +227,6 @@ static void on_guest_message(struct manager *m, struct guest *guest,
 	case HYP_SUSPECT:
 		on_suspect(m, guest, message->suspect);
 		break;
-	case HYP_CHANNEL:
-		if (guest->channel)
-			channel_guest_open(guest->channel, message->channel_open);
-		break;
 	default:
 		break;
 	}
