@@ -126,7 +126,8 @@ static struct profile guest_profile(const struct manager *m, const struct guest_
 	struct profile profile = m->settings->host.profiles[level];
 	const struct profile *own = &snap->settings.sysctl;
 
-	if (m->current.host.thp_always && !knob_has(&profile, KNOB_REPORTING_ORDER))
+	if (m->current.host.thp_always && snap->cost.thp &&
+	    !knob_has(&profile, KNOB_REPORTING_ORDER))
 		knob_put(&profile, KNOB_REPORTING_ORDER, HUGE_PAGE_REPORTING_ORDER);
 	for (int i = 0; i < KNOB_MAX_ID; i++)
 		if (knob_has(own, i))

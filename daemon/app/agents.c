@@ -3,6 +3,7 @@
  * What the agents say, into the snapshot. Their numbers are taken as they are: the core compares
  * them with what the host knows.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,7 +96,8 @@ static void on_result(struct channel *channel, const struct wire_result *result,
 	} else if (result->command_type == WIRE_PROFILE &&
 		   result->command_seq == guest->profile_sequence) {
 		agent->profile_level = guest->profile_level;
-		agent->profile_set = status == 0;
+		/* A kernel that lacks some of the settings has got the others. */
+		agent->profile_set = status == 0 || status == -ENOENT;
 	}
 	if (status < 0)
 		log_debug("%s: agent answers %s with %s", name_of(guest),

@@ -30,7 +30,7 @@ struct host_snapshot {
 	uint64_t psi_some_total_us;
 	uint64_t cgroup_at_us; /* of the cgroup that the budget names, 0: none */
 	uint64_t cgroup_usage, cgroup_limit;
-	bool thp_always; /* transparent huge pages back guests: report order 9 and not less */
+	bool thp_always; /* transparent huge pages back guests, where their process permits it */
 };
 
 enum guest_phase {
@@ -75,6 +75,7 @@ struct cost_part {
 	uint64_t swapped; /* VmSwap */
 	uint64_t overhead; /* QEMU's own, as measured or estimated */
 	uint64_t footprint; /* H = resident + swapped - overhead, at most maximum */
+	bool thp; /* huge pages are permitted in this process */
 };
 
 /* Capabilities from the agent's hello: a bit each. */
@@ -151,13 +152,14 @@ struct snapshot {
 
 /**
  * freshness() - how old a part of the snapshot is.
- * @at_us: the part's time. @limit_us: the age up to which it counts as fresh.
+ * @at_us: the part's time, which may be a little after @now_us: sources don't wait for rounds.
+ * @limit_us: the age up to which it counts as fresh.
  */
 static inline enum freshness freshness(uint64_t at_us, uint64_t now_us, uint64_t limit_us)
 {
 	if (at_us == 0)
 		return NUMBER_ABSENT;
-	return now_us - at_us <= limit_us ? NUMBER_FRESH : NUMBER_STALE;
+	return at_us >= now_us || now_us - at_us <= limit_us ? NUMBER_FRESH : NUMBER_STALE;
 }
 
 /**

@@ -183,6 +183,7 @@ static int read_status(int fd, struct cost_part *ret)
 		{ .key = "RssAnon" },
 		{ .key = "RssShmem" },
 		{ .key = "VmSwap" },
+		{ .key = "THP_enabled" },
 	};
 	char text[4096];
 	ssize_t n = fs_pread(fd, text, sizeof(text));
@@ -190,11 +191,13 @@ static int read_status(int fd, struct cost_part *ret)
 	if (n < 0)
 		return (int)n;
 	/* A process that has ended, but whose parent hasn't noticed, has no memory. */
-	if (parse_fields(text, fields, 3) == 0)
+	if (parse_fields(text, fields, 4) == 0)
 		return -ESRCH;
 	ret->resident =
 		(fields[0].found ? fields[0].value : 0) + (fields[1].found ? fields[1].value : 0);
 	ret->swapped = fields[2].found ? fields[2].value : 0;
+	/* Kernels before 5.0 don't say. */
+	ret->thp = !fields[3].found || fields[3].value != 0;
 	return 0;
 }
 
