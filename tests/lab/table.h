@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The demo's live table, drawn from one line of the record. Stateless but for the number of rows
+ * that the terminal has to go up before the next drawing.
+ */
+#ifndef BALLAST_LAB_TABLE_H
+#define BALLAST_LAB_TABLE_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TABLE_MISSING UINT64_MAX
+
+/* A number at a path like "ballast.stats.lazyfree"; TABLE_MISSING where there is none. */
+static inline uint64_t table_number(struct json_object *object, const char *path)
+{
+	char copy[128], *save = NULL;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (char *key = strtok_r(copy, ".", &save); key; key = strtok_r(NULL, ".", &save))
+		if (!json_object_object_get_ex(object, key, &object))
+			return TABLE_MISSING;
+	return json_object_get_uint64(object);
+}
+
+static inline const char *table_text(struct json_object *object, const char *key,
+				     const char *otherwise)
+{
+	struct json_object *ballast, *value;
+
+	if (!json_object_object_get_ex(object, "ballast", &ballast) ||
+	    !json_object_object_get_ex(ballast, key, &value))
+		return otherwise;
+	return json_object_get_string(value);
+}
+
+static inline const char *table_mib(uint64_t bytes, char buf[16])
+{
+	if (bytes == TABLE_MISSING)
+		snprintf(buf, 16, "-");
+	else
+		snprintf(buf, 16, "%.1f", (double)bytes / 1048576.0);
+	return buf;
+}
+
+/* How far the footprint fills the budget, as a bar of 40. */
+static inline void table_bar(uint64_t footprint, uint64_t budget, bool colour)
+{
+	unsigned int full = budget ? (unsigned int)(footprint * 40 / budget) : 0;
+	const char *shade = footprint > budget ? "\033[31m" : "\033[32m";
+
+	printf("%s[", colour ? shade : "");
+	for (unsigned int i = 0; i < 40; i++)
+		putchar(i < full ? '#' : '.');
+	printf("]%s", colour ? "\033[0m" : "");
+}
+
+static inline void table_head(struct json_object *line, const char *phase, bool tty)
+{
+	uint64_t budget = table_number(line, "host.budget"), footprint = 0;
+	struct json_object *guests;
+	const char *eol = tty ? "\033[K\n" : "\n";
+	char a[16], b[16];
+
+	if (json_object_object_get_ex(line, "guests", &guests)) {
+		json_object_object_foreach(guests, name, guest)
+		{
+			uint64_t ram = table_number(guest, "ram");
+
+			(void)name;
+			footprint += ram == TABLE_MISSING ? 0 : ram;
+		}
+	}
+	printf("%s%s%s%s", tty ? "\033[1m" : "", phase, tty ? "\033[0m" : "", eol);
+	printf("budget %s MiB, footprint %s MiB ", table_mib(budget, a), table_mib(footprint, b));
+	if (budget != TABLE_MISSING && budget > 0)
+		table_bar(footprint, budget, tty);
+	printf("%s", eol);
+}
+
+static inline void table_row(const char *name, struct json_object *guest, bool tty)
+{
+	static const char *const columns[] = { "actual",
+					       "ballast.target",
+					       "ram",
+					       "ballast.stats.exec_mapped",
+					       "ballast.stats.lazyfree",
+					       "ballast.stats.swap_entries" };
+	char buf[16];
+
+	printf("%-8.8s %-9.9s", name, table_text(guest, "state", "-"));
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		printf(" %9s", table_mib(table_number(guest, columns[i]), buf));
+	printf("  %.60s%s", table_text(guest, "reason", "-"), tty ? "\033[K\n" : "\n");
+}
+
+/**
+ * table_draw() - print the table, on a terminal over the one before.
+ * @line: a sample of the record.
+ */
+static inline void table_draw(struct json_object *line, const char *phase, bool tty)
+{
+	static int rows;
+	struct json_object *guests;
+
+	if (tty && rows)
+		printf("\033[%dA", rows);
+	rows = 3;
+	table_head(line, phase, tty);
+	printf("%-8s %-9s %9s %9s %9s %9s %9s %9s  %s%s", "guest", "state", "actual", "target",
+	       "footprint", "exec", "lazyfree", "swapped", "reason", tty ? "\033[K\n" : "\n");
+	if (json_object_object_get_ex(line, "guests", &guests)) {
+		json_object_object_foreach(guests, name, guest)
+		{
+			table_row(name, guest, tty);
+			rows++;
+		}
+	}
+	if (!tty)
+		printf("\n");
+	fflush(stdout);
+}
+
+#endif
