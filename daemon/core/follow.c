@@ -24,6 +24,12 @@ void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason)
 	m->backoff_reason = reason;
 }
 
+void refuse(struct refusal *refusal, uint64_t now_us, uint64_t first_us)
+{
+	refusal->until_us = now_us + (first_us << min_u64(refusal->n, 6));
+	refusal->n++;
+}
+
 static void adopt(struct guest_mem *m, uint64_t actual)
 {
 	m->balloon.target = actual;
@@ -152,10 +158,9 @@ static void follow_shed(struct view *v, uint64_t now_us)
 		if (a->shed_status == -EAGAIN)
 			m->pause_until_us = now_us + PRESSURE_WINDOW;
 		else if (a->shed_status < 0)
-			m->shed_refused_until_us =
-				now_us + (BACKOFF_FIRST << min_u64(m->shed_refusals++, 6));
+			refuse(&m->refused[m->shed_dear], now_us, BACKOFF_FIRST);
 		else
-			m->shed_refusals = 0;
+			m->refused[m->shed_dear].n = 0;
 	} else if (now_us < m->shed_until_us) {
 		return;
 	}

@@ -65,14 +65,21 @@ struct hot {
 	uint64_t bytes, until_us, wait_us;
 };
 
+/* What a guest refuses is asked again, each time much later. */
+struct refusal {
+	uint64_t until_us;
+	uint32_t n;
+};
+
 struct guest_mem {
 	bool seen;
 	bool had_agent;
 	enum guest_phase phase;
 	struct follow balloon;
 	uint64_t shed_at_us, shed_until_us, shed_bytes; /* at 0: none outstanding */
-	uint64_t shed_refused_until_us;
-	uint32_t shed_refusals;
+	bool shed_dear; /* the outstanding one takes more than lazyfree memory */
+	struct refusal refused[2]; /* by the agent: of sheds of lazyfree memory, of dearer ones */
+	struct refusal profile; /* an answer that doesn't come counts as one */
 	uint64_t expected; /* footprint that the outstanding actions lead to */
 	uint64_t issued, flight_until_us;
 	uint64_t acted_us; /* end of the last action, as seen */
@@ -104,7 +111,6 @@ struct guest_mem {
 	enum reason backoff_reason;
 	uint64_t high_since_us; /* footprint above the cap since */
 	bool foreign;
-	uint64_t profile_us;
 	enum reason observed; /* would-be decision that was last told */
 	enum action observed_action;
 };
@@ -120,7 +126,7 @@ struct view {
 	bool observed; /* what is decided isn't carried out */
 	bool busy; /* an action is outstanding, or numbers are older than its end */
 	bool blind; /* numbers are missing */
-	bool balloons, sheds; /* means that can be used now */
+	bool balloons, sheds, sheds_lazyfree; /* means that can be used now */
 	bool acted; /* a decision was made this round */
 	uint64_t band;
 	uint64_t price_file; /* for explanations: thousandths */
@@ -175,6 +181,7 @@ static inline uint64_t less(uint64_t a, uint64_t b)
 /* follow.c: what became of what was done, and what others did. */
 void follow_guest(struct policy *p, struct view *v);
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us);
+void refuse(struct refusal *refusal, uint64_t now_us, uint64_t first_us);
 void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason);
 
 /* budget.c: the host's side of the round. */

@@ -264,6 +264,7 @@ bool decide_shed(struct policy *p, struct view *v, uint64_t bytes, uint32_t flag
 	v->m->shed_at_us = d.at_us;
 	v->m->shed_until_us = d.at_us + SHED_LIFETIME + SECOND;
 	v->m->shed_bytes = bytes;
+	v->m->shed_dear = flags != 0;
 	expect(p, v, bytes, true);
 	return true;
 }
@@ -354,8 +355,13 @@ static void check_means(struct policy *p, struct view *v)
 
 	v->balloons = !(v->g->obstacles & OBSTACLE_NO_BALLOON) && v->g->balloon.at_us > 0;
 	v->sheds = a->link == AGENT_UP && (a->capabilities & needs) == needs &&
-		   p->now->now_us >= v->m->shed_refused_until_us &&
+		   p->now->now_us >= v->m->refused[true].until_us &&
 		   (v->balloons || v->g->balloon.reporting);
+	/* Without lazyfree_first the guest's kernel can't take the one and leave the other. */
+	v->sheds_lazyfree = a->link == AGENT_UP && (a->capabilities & needs) == needs &&
+			    (a->capabilities & AGENT_HAS_LAZYFREE_FIRST) &&
+			    p->now->now_us >= v->m->refused[false].until_us &&
+			    (v->balloons || v->g->balloon.reporting);
 }
 
 /* Reads the tiers, unless the numbers are from before the end of the last action. */
@@ -473,10 +479,11 @@ static void profile_round(struct policy *p)
 		if (v->g->settings.manage != MANAGE_ACT || v->g->phase != PHASE_RUNNING ||
 		    a->link != AGENT_UP || !(a->capabilities & AGENT_MAY_PROFILE))
 			continue;
-		if ((!a->profile_set || a->profile_level != p->level) &&
-		    now_us - v->m->profile_us >= 2 * SECOND) {
+		if (a->profile_set && a->profile_level == p->level) {
+			v->m->profile = (struct refusal){ 0 };
+		} else if (now_us >= v->m->profile.until_us) {
 			if (!v->observed)
-				v->m->profile_us = now_us;
+				refuse(&v->m->profile, now_us, 2 * SECOND);
 			decide_simple(p, v, ACTION_PROFILE, REASON_PROFILE, p->level);
 		}
 	}

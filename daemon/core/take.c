@@ -45,6 +45,14 @@ static uint64_t amount_free(const struct view *v)
 	return v->g->balloon.reporting ? less(t->amount[TIER_FREE], t->reserve) : 0;
 }
 
+/* Page cache, with the lazyfree memory where the guest can't take that alone. */
+static uint64_t file_of(const struct view *v)
+{
+	const struct tiers *t = &v->m->tiers;
+
+	return t->amount[TIER_FILE] + (v->sheds_lazyfree ? 0 : t->amount[TIER_LAZYFREE]);
+}
+
 /* The pool alone isn't worth anybody's anonymous memory, nor the headroom anybody's text. */
 static uint64_t anon_to_take(const struct policy *p, const struct view *v, bool over_budget)
 {
@@ -61,7 +69,7 @@ static void amounts_dear(struct policy *p, struct view *v, uint64_t over)
 	const struct tiers *t = &v->m->tiers;
 	struct solver_guest *s = v->s;
 	bool over_budget = p->plan->footprint > p->plan->budget;
-	uint64_t all = t->amount[TIER_FILE], file, anon = anon_to_take(p, v, over_budget);
+	uint64_t all = file_of(v), file, anon = anon_to_take(p, v, over_budget);
 
 	if (t->from_agent && v->sheds)
 		all = (uint64_t)((double)all * v->m->trust);
@@ -91,7 +99,7 @@ static void amounts_of(struct policy *p, struct view *v)
 	    (v->observed && !p->observing))
 		return;
 	s->amount[ITEM_FREE] = amount_free(v);
-	if (v->sheds && v->m->trust >= TRUST_MIN)
+	if (v->sheds_lazyfree && v->m->trust >= TRUST_MIN)
 		s->amount[ITEM_LAZYFREE] =
 			(uint64_t)((double)t->amount[TIER_LAZYFREE] * v->m->trust);
 	cheap = s->amount[ITEM_FREE] + s->amount[ITEM_LAZYFREE];
@@ -184,7 +192,7 @@ static bool take_lazyfree(struct policy *p, struct view *v)
 	uint64_t chunk = have > GAUGE_SMALL ? min_u64(x, have / 2) : x;
 	uint64_t operand[4] = { p->plan->need, v->m->tiers.amount[TIER_LAZYFREE] };
 
-	if (!v->sheds || chunk < CHUNK_MIN)
+	if (!v->sheds_lazyfree || chunk < CHUNK_MIN)
 		return false;
 	if (!decide_shed(p, v, whole_pages(chunk), 0, REASON_SHED_LAZYFREE, operand))
 		return false;
@@ -217,14 +225,19 @@ static bool take_by_balloon(struct policy *p, struct view *v, uint64_t x)
 
 	if (!v->balloons || chunk < CHUNK_MIN || target + CHUNK_MIN > v->actual)
 		return false;
-	return decide_balloon(p, v, target, REASON_TAKE_USABLE, operand);
+	return decide_balloon(p, v, target, t->from_agent ? REASON_TAKE_FILE : REASON_TAKE_USABLE,
+			      operand);
 }
 
 static bool take_file(struct policy *p, struct view *v)
 {
 	uint64_t x = v->s->take[ITEM_FILE] + v->s->take[ITEM_FILE_ENTITLED];
-	uint64_t have = v->m->tiers.amount[TIER_FILE];
-	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_FILE] * 1000) };
+	uint64_t have = file_of(v), lazyfree = have - v->m->tiers.amount[TIER_FILE];
+	enum reason reason = lazyfree > 0 ? REASON_TAKE_MIXED : REASON_TAKE_FILE;
+	uint64_t operand[4] = { p->plan->need, have, lazyfree };
+
+	if (lazyfree == 0)
+		operand[2] = (uint64_t)(v->s->cost[ITEM_FILE] * 1000);
 
 	if (x == 0)
 		return false;
@@ -233,7 +246,7 @@ static bool take_file(struct policy *p, struct view *v)
 	x = min_u64(x, max_u64(have / v->m->file_part, CHUNK_MIN));
 	if (x < CHUNK_MIN)
 		return false;
-	return decide_shed(p, v, whole_pages(x), SHED_FILE, REASON_TAKE_FILE, operand);
+	return decide_shed(p, v, whole_pages(x), SHED_FILE, reason, operand);
 }
 
 static bool take_anon(struct policy *p, struct view *v)

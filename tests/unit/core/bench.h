@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A bench for the policy: a few guests whose every number a test sets by hand, a clock, and rounds.
+ * Numbers are refreshed each round unless the test says that a source has stopped; balloons follow
+ * at once unless the test says that they don't.
+ */
+#ifndef BALLAST_TESTS_BENCH_H
+#define BALLAST_TESTS_BENCH_H
+
+#include <string.h>
+
+#include "daemon/core/policy.h"
+#include "tests/unit/harness.h"
+
+#define MIB	     (UINT64_C(1) << 20)
+#define SECOND	     UINT64_C(1000000)
+#define BENCH_GUESTS 4
+
+struct bench {
+	struct policy *policy;
+	struct plan plan;
+	struct settings settings;
+	struct snapshot now, before;
+	struct guest_snapshot guests[BENCH_GUESTS], guests_before[BENCH_GUESTS];
+	bool agent_stopped[BENCH_GUESTS], driver_stopped[BENCH_GUESTS];
+	bool balloon_stopped[BENCH_GUESTS]; /* actual doesn't follow */
+	bool sheds_unanswered;
+	bool first;
+};
+
+static inline void bench_stat(struct bench *b, int i, enum stat_id id, uint64_t value)
+{
+	stat_put(&b->guests[i].agent.stats, id, value);
+}
+
+/* A guest of 512 MiB: 200 used by the host, of them 40 free, 50 lazyfree, 60 cold page cache, 10
+ * text, 30 anonymous. */
+static inline void bench_guest(struct bench *b, int i)
+{
+	struct guest_snapshot *g = &b->guests[i];
+
+	*g = (struct guest_snapshot){ .slot = (uint32_t)i, .phase = PHASE_RUNNING, .rule = -1 };
+	snprintf(g->name, sizeof(g->name), "guest%d", i);
+	g->settings = b->settings.defaults;
+	g->balloon.actual = g->balloon.maximum = 512 * MIB;
+	g->balloon.reporting = true;
+	g->cost.footprint = g->cost.resident = 200 * MIB;
+	g->agent.link = AGENT_UP;
+	g->agent.capabilities = AGENT_MAY_SAMPLE | AGENT_MAY_PROFILE | AGENT_MAY_SHED |
+				AGENT_HAS_RECLAIM | AGENT_HAS_REPORTING | AGENT_HAS_LAZYFREE_FIRST;
+	bench_stat(b, i, STAT_FREE, 352 * MIB);
+	bench_stat(b, i, STAT_LAZYFREE, 50 * MIB);
+	bench_stat(b, i, STAT_EXEC_MAPPED, 10 * MIB);
+	bench_stat(b, i, STAT_ACTIVE_FILE, 20 * MIB);
+	bench_stat(b, i, STAT_INACTIVE_FILE, 100 * MIB);
+	bench_stat(b, i, STAT_ACTIVE_ANON, 30 * MIB);
+	bench_stat(b, i, STAT_INACTIVE_ANON, 0);
+	bench_stat(b, i, STAT_SWAP_FREE, 128 * MIB);
+	bench_stat(b, i, STAT_PSI_SOME, 0);
+	b->now.n_guests = (size_t)i + 1 > b->now.n_guests ? (size_t)i + 1 : b->now.n_guests;
+}
+
+static inline void bench_init(struct bench *b, int n)
+{
+	memset(b, 0, sizeof(*b));
+	settings_init_defaults(&b->settings);
+	b->settings.host.mode = MODE_ACT;
+	b->settings.host.budget_kind = BUDGET_AMOUNT;
+	b->settings.host.budget = (struct amount){ AMOUNT_BYTES, 4096 * MIB };
+	b->settings.host.headroom = (struct amount){ AMOUNT_BYTES, 10 * MIB };
+	b->settings.host.grant_pool = (struct amount){ AMOUNT_BYTES, 40 * MIB };
+	b->settings.defaults.min = (struct amount){ AMOUNT_BYTES, 64 * MIB };
+	CU_ASSERT_FATAL(policy_new(&b->policy, BENCH_GUESTS) == 0);
+	CU_ASSERT_FATAL(plan_init(&b->plan, BENCH_GUESTS) == 0);
+	b->now.guests = b->guests;
+	b->before.guests = b->guests_before;
+	b->now.hypervisor_ready = true;
+	b->now.now_us = 1000 * SECOND;
+	b->now.host.total = 8192 * MIB;
+	b->now.host.available = 4096 * MIB;
+	b->first = true;
+	for (int i = 0; i < n; i++)
+		bench_guest(b, i);
+}
+
+static inline void bench_done(struct bench *b)
+{
+	policy_free(b->policy);
+	plan_done(&b->plan);
+}
+
+/* What the actuators would do, done at once. */
+static inline void bench_carry_out(struct bench *b)
+{
+	for (size_t i = 0; i < b->plan.n_decisions; i++) {
+		const struct decision *d = &b->plan.decisions[i];
+		struct guest_snapshot *g = &b->guests[d->slot];
+
+		if (d->action == ACTION_BALLOON) {
+			g->request = (struct request_part){ d->at_us, d->at_us, d->new_target, 0 };
+			if (!b->balloon_stopped[d->slot])
+				g->balloon.actual = d->new_target;
+		} else if (d->action == ACTION_SHED && !b->sheds_unanswered) {
+			g->agent.shed_done_at_us = d->at_us + 100000;
+			g->agent.shed_freed = d->bytes;
+		} else if (d->action == ACTION_PROFILE) {
+			g->agent.profile_set = true;
+			g->agent.profile_level = d->level;
+		}
+	}
+}
+
+static inline void bench_refresh(struct bench *b)
+{
+	uint64_t now = b->now.now_us;
+
+	b->now.host.at_us = b->now.host.psi_at_us = now;
+	for (size_t i = 0; i < b->now.n_guests; i++) {
+		struct guest_snapshot *g = &b->guests[i];
+
+		g->cost.at_us = g->balloon.at_us = now;
+		if (g->agent.link == AGENT_UP && !b->agent_stopped[i]) {
+			g->agent.previous = b->guests_before[i].agent.stats;
+			g->agent.previous_at_us = b->guests_before[i].agent.at_us;
+			g->agent.at_us = now;
+		}
+		if (g->driver.has_usable && !b->driver_stopped[i])
+			g->driver.at_us = now;
+	}
+}
+
+/* One round, @after µs after the last. */
+static inline void bench_round(struct bench *b, uint64_t after)
+{
+	b->now.now_us += after;
+	bench_refresh(b);
+	policy_decide(b->policy, b->first ? NULL : &b->before, &b->now, &b->settings, &b->plan);
+	memcpy(b->guests_before, b->guests, sizeof(b->guests));
+	b->before = b->now;
+	b->before.guests = b->guests_before;
+	b->first = false;
+	bench_carry_out(b);
+}
+
+/* Rounds until a first observation has settled. */
+static inline void bench_settle(struct bench *b)
+{
+	for (int i = 0; i < 12; i++)
+		bench_round(b, SECOND);
+}
+
+static inline void bench_budget(struct bench *b, uint64_t mib)
+{
+	b->settings.host.budget = (struct amount){ AMOUNT_BYTES, mib * MIB };
+}
+
+static inline const struct decision *bench_decision(const struct bench *b, int i,
+						    enum action action)
+{
+	for (size_t k = 0; k < b->plan.n_decisions; k++)
+		if (b->plan.decisions[k].slot == (uint32_t)i &&
+		    b->plan.decisions[k].action == action)
+			return &b->plan.decisions[k];
+	return NULL;
+}
+
+/* Decisions that move memory. */
+static inline int bench_moves(const struct bench *b)
+{
+	int n = 0;
+
+	for (size_t k = 0; k < b->plan.n_decisions; k++)
+		n += b->plan.decisions[k].action == ACTION_BALLOON ||
+		     b->plan.decisions[k].action == ACTION_SHED;
+	return n;
+}
+
+static inline enum reason bench_reason(const struct bench *b, int i)
+{
+	return b->plan.verdicts[i].reason;
+}
+
+#endif
