@@ -122,6 +122,7 @@ rm "$dir/first/freeze"
 check a-thaw-is-shown until_true 5 field first .frozen false
 
 kill -KILL "$first"
+wait "$first" 2>/dev/null
 start first
 check after-a-kill-it-starts-again until_true 5 status first
 first=$pid

@@ -18,7 +18,7 @@
 #define PATIENCE_MS 10000
 
 static char dir[] = "/tmp/ballast-notify-XXXXXX";
-static char socket_path[128], config_path[128], runtime_path[128], log_path[128];
+static char socket_path[100], config_path[128], runtime_path[128], log_path[128];
 static int notify_fd;
 static bool failed;
 
