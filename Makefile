@@ -9,6 +9,7 @@ VARIANT ?=
 B := build$(if $(VARIANT),/$(VARIANT))
 CC := gcc
 PREFIX ?= /usr
+SYSCONFDIR ?= /etc
 DESTDIR ?=
 
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -21,7 +22,7 @@ DEPS_LAB := qemu-system-x86 qemu-utils libvirt-daemon libvirt-daemon-system \
 	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux gnuplot-nox \
 	jq dbus-daemon
 DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellcheck valgrind \
-	systemd mandoc librsvg2-bin binutils
+	systemd mandoc librsvg2-bin binutils scdoc libxml2-utils
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef \
@@ -80,6 +81,7 @@ INTEGRATION_PROGRAMS := $(patsubst tests/integration/%.c,$(B)/tests/integration/
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
 LAB_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/lab/*.c))
+MAN_PAGES := $(patsubst daemon/man/%.scd,$(B)/man/%,$(wildcard daemon/man/*.scd))
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
 .DELETE_ON_ERROR:
@@ -199,6 +201,39 @@ lint-fast:
 
 format: ## format every C file
 	clang-format -i $(C_FILES)
+
+$(B)/man/%: daemon/man/%.scd
+	@mkdir -p $(@D)
+	scdoc <$< >$@
+
+man: $(MAN_PAGES) ## build the manual pages into build/man/
+
+INSTALL_TO = $(DESTDIR)$(PREFIX)
+# A configuration that is there already stays.
+install: all man ## install below PREFIX (/usr) and /etc; DESTDIR= for packages
+	install -d $(addprefix $(INSTALL_TO)/,bin sbin lib/systemd/system lib/sysusers.d \
+		share/dbus-1/system.d share/polkit-1/rules.d share/doc/ballast/examples \
+		share/doc/ballast/libvirt) $(DESTDIR)$(SYSCONFDIR)/ballast/ballast.d
+	install -m 755 $(B)/ballastctl $(INSTALL_TO)/bin/
+	install -m 755 $(B)/ballastd $(B)/ballast-agent $(INSTALL_TO)/sbin/
+	for unit in conf/systemd/*.service; do \
+		sed 's#/usr/\(s\?bin\)/#$(PREFIX)/\1/#; s#--config /etc/#--config $(SYSCONFDIR)/#' $$unit \
+			>$(INSTALL_TO)/lib/systemd/system/$${unit##*/} || exit 1; \
+	done
+	install -m 644 conf/sysusers/ballast.conf $(INSTALL_TO)/lib/sysusers.d/
+	install -m 644 conf/dbus/org.ballast1.conf $(INSTALL_TO)/share/dbus-1/system.d/
+	install -m 644 conf/polkit/50-ballast.rules $(INSTALL_TO)/share/polkit-1/rules.d/
+	install -m 644 conf/examples/*.yaml $(INSTALL_TO)/share/doc/ballast/examples/
+	install -m 644 conf/libvirt/*.xml $(INSTALL_TO)/share/doc/ballast/libvirt/
+	for page in $(MAN_PAGES); do \
+		install -D -m 644 -t $(INSTALL_TO)/share/man/man$${page##*.} $$page || exit 1; \
+	done
+	for file in ballast.yaml agent.conf; do \
+		[ -e $(DESTDIR)$(SYSCONFDIR)/ballast/$$file ] || \
+		install -m 644 conf/$$file $(DESTDIR)$(SYSCONFDIR)/ballast/ || exit 1; \
+	done
+	@[ -n "$(DESTDIR)" ] || echo "Next: systemd-sysusers && systemctl daemon-reload," \
+		"edit $(SYSCONFDIR)/ballast/ballast.yaml, then systemctl enable --now ballastd"
 
 clean: ## remove what was built here; the kernel cache stays
 	rm -rf build

@@ -50,9 +50,9 @@ for unit in conf/systemd/*.service; do
 		say "$name-unit-has-a-watchdog" "$said"
 	fi
 	said=
-	for page in $(grep -oE 'man:[a-z.-]+\([0-9]\)' "$unit" | sed -E 's/man:(.*)\((.)\)/\1.\2/'); do
+	while read -r page; do
 		[ -e "daemon/man/$page.scd" ] || said="$unit names the manual page $page"
-	done
+	done < <(grep -oE 'man:[a-z.-]+\([0-9]\)' "$unit" | sed -E 's/man:(.*)\((.)\)/\1.\2/')
 	say "$name-unit-names-manual-pages-that-exist" "$said"
 done
 
