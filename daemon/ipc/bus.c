@@ -22,6 +22,7 @@
 #include "daemon/util/time.h"
 
 #define BACKLOG_MAX    1024
+#define SEND_BUFFER    262144 /* bytes that a client may leave unread in its socket */
 #define SOCKET_MODE    0660
 #define RETRY_FIRST_US (2 * USEC_PER_SEC)
 #define RETRY_LAST_US  (60 * USEC_PER_SEC)
@@ -128,6 +129,14 @@ static struct client *free_client(struct bus *bus)
 	return NULL;
 }
 
+/* After sd_bus_start(), which asks for 8 MiB of kernel memory for what a client leaves unread. */
+static int limit_buffer(int fd)
+{
+	int size = SEND_BUFFER;
+
+	return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) < 0 ? -errno : 0;
+}
+
 /* Takes ownership of @fd. */
 static void client_add(struct bus *bus, int fd)
 {
@@ -146,6 +155,8 @@ static void client_add(struct bus *bus, int fd)
 		r = client_setup(client);
 	if (r >= 0)
 		r = sd_bus_start(client->connection);
+	if (r >= 0)
+		r = limit_buffer(fd);
 	if (r >= 0)
 		r = sd_bus_attach_event(client->connection, bus->event, BUS_PRIORITY);
 	if (r < 0)
