@@ -12,8 +12,6 @@
 #define KEEPALIVE_INTERVAL_S 5
 #define KEEPALIVE_COUNT	     3
 
-DEFINE_CLEANUP(virConnectPtr, virConnectClose);
-
 /* libvirt's last error of this thread, as a text for a person. */
 void error_copy(char *to, size_t size, int *ret_code)
 {

@@ -109,6 +109,7 @@ size_t parse_fields(const char *text, struct parse_field *fields, size_t n_field
 char *format_size(char *buf, size_t size, uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	unsigned int tenths;
 	uint64_t unit = 1;
 	size_t i = 0;
 
@@ -116,12 +117,12 @@ char *format_size(char *buf, size_t size, uint64_t bytes)
 		unit *= 1024;
 		i++;
 	}
+	tenths = (unsigned int)(bytes % unit * 10 / unit);
 	if (bytes == 0)
 		(void)snprintf(buf, size, "0");
-	else if (i == 0 || bytes % unit < unit / 10 || bytes / unit >= 100)
+	else if (tenths == 0 || bytes / unit >= 100)
 		(void)snprintf(buf, size, "%" PRIu64 " %s", bytes / unit, units[i]);
 	else
-		(void)snprintf(buf, size, "%" PRIu64 ".%u %s", bytes / unit,
-			       (unsigned int)(bytes % unit / (unit / 10 + 1)), units[i]);
+		(void)snprintf(buf, size, "%" PRIu64 ".%u %s", bytes / unit, tenths, units[i]);
 	return buf;
 }

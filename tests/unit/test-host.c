@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The host's numbers from a made-up /proc and /sys. */
+#include "tests/unit/harness.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/host/host.h"
+#include "daemon/host/internal.h"
+#include "daemon/util/parse.h"
+#include "daemon/util/time.h"
+#include "tests/unit/fake-root.h"
+
+#define NOW    (1000 * USEC_PER_SEC)
+#define STATUS "/proc/42/status"
+#define SMAPS  "/proc/42/smaps"
+
+static void make_host(struct fake_root *root)
+{
+	fake_root_make(root);
+	fake_write(root, "/proc/meminfo",
+		   "MemTotal:        1000 kB\nMemFree:          100 kB\nMemAvailable:     200 kB\n"
+		   "SwapTotal:        50 kB\nSwapFree:          40 kB\n");
+	fake_write(root, "/proc/vmstat", "nr_free_pages 25\npswpin 7\npswpout 9\n");
+	fake_write(root, "/proc/pressure/memory",
+		   "some avg10=12.34 avg60=1.00 avg300=0.00 total=5678\n"
+		   "full avg10=1.05 avg60=0.00 avg300=0.00 total=99\n");
+	fake_write(root, "/sys/kernel/mm/transparent_hugepage/enabled", "always madvise [never]\n");
+}
+
+static struct host *open_host(const struct fake_root *root, const char *cgroup)
+{
+	struct host *host = NULL;
+
+	CU_ASSERT_EQUAL_FATAL(
+		host_new(&host, &(struct host_options){ .root = root->dir, .cgroup = cgroup }), 0);
+	return host;
+}
+
+static void read_host(const struct fake_root *root, const char *cgroup, struct host_snapshot *ret)
+{
+	struct host *host = open_host(root, cgroup);
+
+	CU_ASSERT_EQUAL(host_read(host, NOW, ret), 0);
+	(void)host_free(host);
+}
+
+/* --- The host --------------------------------------------------------------------------------- */
+
+static void all_numbers_come_in_bytes_with_their_time(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+
+	make_host(&root);
+	read_host(&root, NULL, &snapshot);
+	CU_ASSERT_EQUAL(snapshot.at_us, NOW);
+	CU_ASSERT_EQUAL(snapshot.total, KIB(1000));
+	CU_ASSERT_EQUAL(snapshot.free, KIB(100));
+	CU_ASSERT_EQUAL(snapshot.available, KIB(200));
+	CU_ASSERT_EQUAL(snapshot.swap_total, KIB(50));
+	CU_ASSERT_EQUAL(snapshot.swap_free, KIB(40));
+	CU_ASSERT_EQUAL(snapshot.swap_in, 7);
+	CU_ASSERT_EQUAL(snapshot.swap_out, 9);
+	CU_ASSERT_EQUAL(snapshot.psi_at_us, NOW);
+	CU_ASSERT_EQUAL(snapshot.psi_some_avg10, 1234);
+	CU_ASSERT_EQUAL(snapshot.psi_full_avg10, 105);
+	CU_ASSERT_EQUAL(snapshot.psi_some_total_us, 5678);
+	CU_ASSERT_EQUAL(snapshot.cgroup_at_us, 0);
+	CU_ASSERT_FALSE(snapshot.thp_always);
+	fake_root_remove(&root);
+}
+
+static void each_read_sees_what_is_there_then(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+	struct host *host;
+
+	make_host(&root);
+	host = open_host(&root, NULL);
+	CU_ASSERT_EQUAL(host_read(host, NOW, &snapshot), 0);
+	fake_write(&root, "/proc/meminfo",
+		   "MemTotal: 1000 kB\nMemFree: 1 kB\nMemAvailable: 2 kB\n");
+	CU_ASSERT_EQUAL(host_read(host, NOW + 1, &snapshot), 0);
+	CU_ASSERT_EQUAL(snapshot.free, KIB(1));
+	CU_ASSERT_EQUAL(snapshot.swap_total, 0);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void a_host_without_pressure_has_none_and_goes_on(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+
+	make_host(&root);
+	(void)unlink(fake_path(&root, "/proc/pressure/memory"));
+	read_host(&root, NULL, &snapshot);
+	CU_ASSERT_EQUAL(snapshot.psi_at_us, 0);
+	CU_ASSERT_EQUAL(snapshot.at_us, NOW);
+	fake_root_remove(&root);
+}
+
+static void a_host_without_meminfo_is_refused(void)
+{
+	struct fake_root root;
+	struct host *host = NULL;
+
+	fake_root_make(&root);
+	(void)unlink(fake_path(&root, "/proc/meminfo"));
+	CU_ASSERT_EQUAL(host_new(&host, &(struct host_options){ .root = root.dir }), -ENOENT);
+	fake_root_remove(&root);
+}
+
+static void a_meminfo_that_makes_no_sense_is_absent_and_not_zero(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+	struct host *host;
+
+	make_host(&root);
+	host = open_host(&root, NULL);
+	fake_write(&root, "/proc/meminfo",
+		   "MemTotal: 99999999999999999999 kB\nMemFree: x kB\nMemAvailable: -1 kB\n");
+	CU_ASSERT_EQUAL(host_read(host, NOW, &snapshot), -EBADMSG);
+	CU_ASSERT_EQUAL(snapshot.at_us, 0);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void huge_pages_on_request_count_since_qemu_requests_them(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+
+	make_host(&root);
+	fake_write(&root, "/sys/kernel/mm/transparent_hugepage/enabled",
+		   "always [madvise] never\n");
+	read_host(&root, NULL, &snapshot);
+	CU_ASSERT_TRUE(snapshot.thp_always);
+	fake_root_remove(&root);
+}
+
+/* --- Cgroups ---------------------------------------------------------------------------------- */
+
+static void a_cgroup_of_version_2_is_read(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+
+	make_host(&root);
+	fake_write(&root, "/sys/fs/cgroup/machine.slice/memory.current", "4096\n");
+	fake_write(&root, "/sys/fs/cgroup/machine.slice/memory.max", "8192\n");
+	read_host(&root, "machine.slice", &snapshot);
+	CU_ASSERT_EQUAL(snapshot.cgroup_at_us, NOW);
+	CU_ASSERT_EQUAL(snapshot.cgroup_usage, 4096);
+	CU_ASSERT_EQUAL(snapshot.cgroup_limit, 8192);
+	fake_write(&root, "/sys/fs/cgroup/machine.slice/memory.max", "max\n");
+	read_host(&root, "/sys/fs/cgroup/machine.slice", &snapshot);
+	CU_ASSERT_EQUAL(snapshot.cgroup_limit, UINT64_MAX);
+	fake_root_remove(&root);
+}
+
+static void a_cgroup_of_version_1_is_read(void)
+{
+	struct host_snapshot snapshot;
+	struct fake_root root;
+
+	make_host(&root);
+	fake_write(&root, "/sys/fs/cgroup/memory/machine/memory.usage_in_bytes", "4096\n");
+	fake_write(&root, "/sys/fs/cgroup/memory/machine/memory.limit_in_bytes",
+		   "9223372036854771712\n");
+	read_host(&root, "/machine", &snapshot);
+	CU_ASSERT_EQUAL(snapshot.cgroup_usage, 4096);
+	CU_ASSERT_EQUAL(snapshot.cgroup_limit, UINT64_MAX);
+	fake_write(&root, "/sys/fs/cgroup/memory/machine/memory.limit_in_bytes", "8192\n");
+	read_host(&root, "/sys/fs/cgroup/memory/machine", &snapshot);
+	CU_ASSERT_EQUAL(snapshot.cgroup_limit, 8192);
+	fake_root_remove(&root);
+}
+
+static void a_cgroup_that_is_not_there_is_refused(void)
+{
+	struct fake_root root;
+	struct host *host = NULL;
+
+	make_host(&root);
+	CU_ASSERT_EQUAL(
+		host_new(&host, &(struct host_options){ .root = root.dir, .cgroup = "none" }),
+		-ENOENT);
+	fake_root_remove(&root);
+}
+
+/* --- Pressure --------------------------------------------------------------------------------- */
+
+static void a_malformed_pressure_line_changes_nothing(void)
+{
+	static const char *const texts[] = {
+		"",
+		"some",
+		"some avg10=",
+		"some avg10=1.00 avg60=0",
+		"some avg10=x total=5\n",
+		"xsome avg10=1.00 total=5\n",
+		"some avg10=1.00 total=\n",
+		"some avg10=1.00\ntotal=5\n",
+		"some avg10=99999999999.00 total=5\n",
+	};
+	uint32_t avg10 = 3;
+	uint64_t total = 4;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		CU_ASSERT_FALSE(pressure_parse(texts[i], "some", &avg10, &total));
+	CU_ASSERT_EQUAL(avg10, 3);
+	CU_ASSERT_EQUAL(total, 4);
+}
+
+/* --- What a QEMU costs ------------------------------------------------------------------------ */
+
+/* A guest of 200 MiB with 100 MiB of RAM in use, 10 MiB of it swapped, and 30 MiB of QEMU's own. */
+static const char smaps_of_one_block[] =
+	"55d000000000-55d001000000 rw-p 00000000 00:00 0                          [heap]\n"
+	"Size:              16384 kB\nRss:               10240 kB\nAnonymous:         10240 kB\n"
+	"Swap:                  0 kB\nVmFlags: rd wr mr mw me ac sd\n"
+	"7f0000000000-7f000c800000 rw-p 00000000 00:00 0 \n"
+	"Size:             204800 kB\nRss:               92160 kB\nAnonymous:         92160 kB\n"
+	"AnonHugePages:         0 kB\nSwap:              10240 kB\nSwapPss:           10240 kB\n"
+	"7f1000000000-7f1040000000 rwxp 00000000 00:00 0 \n"
+	"Size:            1048576 kB\nRss:               20480 kB\nAnonymous:         20480 kB\n"
+	"Swap:                  0 kB\n"
+	"7f2000000000-7f2000001000 r-xp 00000000 00:01 12    /usr/bin/qemu-system-x86_64\n"
+	"Size:               4096 kB\nRss:                4096 kB\nAnonymous:             0 kB\n";
+
+static void make_qemu(struct fake_root *root, const char *smaps)
+{
+	make_host(root);
+	fake_write(
+		root, STATUS,
+		"Name:\tqemu\nVmRSS:\t  126976 kB\nRssAnon:\t  122880 kB\nRssFile:\t    4096 kB\n"
+		"RssShmem:\t       0 kB\nVmSwap:\t   10240 kB\n");
+	if (smaps)
+		fake_write(root, SMAPS, smaps);
+}
+
+static struct host_guest *open_guest(const struct fake_root *root, struct host **ret_host,
+				     uint64_t maximum, bool tcg)
+{
+	struct host_guest *guest = NULL;
+
+	*ret_host = open_host(root, NULL);
+	CU_ASSERT_EQUAL_FATAL(host_guest_open(*ret_host, 42, maximum, tcg, &guest), 0);
+	return guest;
+}
+
+static void the_footprint_is_the_ram_resident_or_swapped(void)
+{
+	struct host_guest *guest;
+	struct fake_root root;
+	struct cost_part cost;
+	struct host *host;
+
+	make_qemu(&root, smaps_of_one_block);
+	guest = open_guest(&root, &host, MIB(200), true);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	CU_ASSERT_TRUE(host_guest_overhead_measured(guest));
+	CU_ASSERT_EQUAL(cost.at_us, NOW);
+	CU_ASSERT_EQUAL(cost.resident, MIB(120));
+	CU_ASSERT_EQUAL(cost.swapped, MIB(10));
+	CU_ASSERT_EQUAL(cost.overhead, MIB(30));
+	CU_ASSERT_EQUAL(cost.footprint, MIB(100));
+	(void)host_guest_close(guest);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void ram_of_several_blocks_is_summed(void)
+{
+	struct smaps_scan scan = { .maximum = MIB(400) };
+	uint64_t overhead = 0;
+
+	smaps_line(&scan, "7f0000000000-7f000c800000 rw-p 00000000 00:00 0");
+	smaps_line(&scan, "Anonymous:         1024 kB");
+	smaps_line(&scan, "7f1000000000-7f100c800000 rw-p 00000000 00:00 0");
+	smaps_line(&scan, "Anonymous:         2048 kB");
+	smaps_line(&scan, "7f2000000000-7f2000100000 rw-p 00000000 00:00 0");
+	smaps_line(&scan, "Anonymous:         4096 kB");
+	CU_ASSERT_TRUE(smaps_overhead(&scan, &overhead));
+	CU_ASSERT_EQUAL(overhead, MIB(4));
+}
+
+static void ram_that_cannot_be_told_is_not_guessed(void)
+{
+	struct smaps_scan scan = { .maximum = MIB(4096) };
+	uint64_t overhead = 7;
+
+	smaps_line(&scan, "7f0000000000-7f000c800000 rw-p 00000000 00:00 0");
+	smaps_line(&scan, "Anonymous:         1024 kB");
+	CU_ASSERT_FALSE(smaps_overhead(&scan, &overhead));
+	CU_ASSERT_EQUAL(overhead, 7);
+}
+
+static void without_smaps_the_overhead_is_an_estimate(void)
+{
+	struct host_guest *guest;
+	struct fake_root root;
+	struct cost_part cost;
+	struct host *host;
+
+	make_qemu(&root, NULL);
+	guest = open_guest(&root, &host, MIB(200), false);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	CU_ASSERT_FALSE(host_guest_overhead_measured(guest));
+	CU_ASSERT_TRUE(cost.overhead > 0 && cost.overhead < MIB(100));
+	CU_ASSERT_EQUAL(cost.footprint, MIB(130) - cost.overhead);
+	(void)host_guest_close(guest);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void a_footprint_is_never_above_the_maximum_nor_below_zero(void)
+{
+	struct host_guest *guest;
+	struct fake_root root;
+	struct cost_part cost;
+	struct host *host;
+
+	make_qemu(&root, NULL);
+	guest = open_guest(&root, &host, MIB(50), false);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	CU_ASSERT_EQUAL(cost.footprint, MIB(50));
+	fake_write(&root, STATUS, "RssAnon:\t 4 kB\nRssShmem:\t 0 kB\nVmSwap:\t 0 kB\n");
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	CU_ASSERT_EQUAL(cost.footprint, 0);
+	(void)host_guest_close(guest);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void the_overhead_is_measured_again_after_a_while_only(void)
+{
+	struct host_guest *guest;
+	struct fake_root root;
+	struct cost_part cost;
+	struct host *host;
+
+	make_qemu(&root, smaps_of_one_block);
+	guest = open_guest(&root, &host, MIB(200), true);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	fake_write(&root, SMAPS,
+		   "7f0000000000-7f000c800000 rw-p 00000000 00:00 0 \n"
+		   "Anonymous: 1024 kB\n");
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW + USEC_PER_SEC, &cost), 0);
+	CU_ASSERT_EQUAL(cost.overhead, MIB(30));
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW + 31 * USEC_PER_SEC, &cost), 0);
+	CU_ASSERT_EQUAL(cost.overhead, 0);
+	(void)host_guest_close(guest);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+static void a_process_that_is_not_there_is_refused(void)
+{
+	struct host_guest *guest = NULL;
+	struct fake_root root;
+	struct host *host;
+
+	make_host(&root);
+	host = open_host(&root, NULL);
+	CU_ASSERT_EQUAL(host_guest_open(host, 43, MIB(1), false, &guest), -ESRCH);
+	(void)host_free(host);
+	fake_root_remove(&root);
+}
+
+/* On the real /proc: a zombie has no memory, and a process that is gone no file. */
+static void a_process_that_ends_is_noticed(void)
+{
+	struct host_guest *guest = NULL;
+	struct cost_part cost;
+	struct host *host;
+	pid_t child;
+
+	CU_ASSERT_EQUAL_FATAL(host_new(&host, &(struct host_options){ 0 }), 0);
+	child = fork();
+	if (child == 0) {
+		(void)pause();
+		_exit(0);
+	}
+	CU_ASSERT_EQUAL_FATAL(host_guest_open(host, child, MIB(1), false, &guest), 0);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
+	(void)kill(child, SIGKILL);
+	(void)waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), -ESRCH);
+	(void)waitpid(child, NULL, 0);
+	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), -ESRCH);
+	(void)host_guest_close(guest);
+	(void)host_free(host);
+}
+
+static const struct unit_test tests[] = {
+	TEST(all_numbers_come_in_bytes_with_their_time),
+	TEST(each_read_sees_what_is_there_then),
+	TEST(a_host_without_pressure_has_none_and_goes_on),
+	TEST(a_host_without_meminfo_is_refused),
+	TEST(a_meminfo_that_makes_no_sense_is_absent_and_not_zero),
+	TEST(huge_pages_on_request_count_since_qemu_requests_them),
+	TEST(a_cgroup_of_version_2_is_read),
+	TEST(a_cgroup_of_version_1_is_read),
+	TEST(a_cgroup_that_is_not_there_is_refused),
+	TEST(a_malformed_pressure_line_changes_nothing),
+	TEST(the_footprint_is_the_ram_resident_or_swapped),
+	TEST(ram_of_several_blocks_is_summed),
+	TEST(ram_that_cannot_be_told_is_not_guessed),
+	TEST(without_smaps_the_overhead_is_an_estimate),
+	TEST(a_footprint_is_never_above_the_maximum_nor_below_zero),
+	TEST(the_overhead_is_measured_again_after_a_while_only),
+	TEST(a_process_that_is_not_there_is_refused),
+	TEST(a_process_that_ends_is_noticed),
+};
+
+HARNESS_MAIN("host", tests)
