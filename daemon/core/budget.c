@@ -8,7 +8,7 @@
 #define GROWTH_MAX_PART	 20 /* of the budget: growth asks for no more than one in so many */
 #define GROWTH_HALF_LIFE (10 * SECOND)
 #define HYSTERESIS_PART	 4 /* a level is left when the room is more by one in so many */
-#define BUDGET_NEWS	 (10 * SECOND) /* so long a new budget lifts waits */
+#define BUDGET_NEWS	 (10 * SECOND) /* so long a larger budget lifts waits */
 
 struct sums {
 	uint64_t footprint, swapped, worst; /* worst: unknown footprints count as the cap */
@@ -72,14 +72,16 @@ static bool budget_of(const struct policy *p, const struct sums *s, uint64_t *re
 
 static void note_budget(struct policy *p, uint64_t configured)
 {
-	if (p->budget_configured > 0 && configured > 0 && configured != p->budget_configured)
-		p->budget_changed_us = p->now->now_us;
+	if (p->budget_configured > 0 && configured > p->budget_configured) {
+		p->budget_rose_us = p->now->now_us;
+		p->short_ended_us = 0; /* what was short then is no measure now */
+	}
 	p->budget_configured = configured;
 }
 
-bool budget_changed_recently(const struct policy *p)
+bool budget_rose(const struct policy *p)
 {
-	return p->budget_changed_us > 0 && p->now->now_us - p->budget_changed_us < BUDGET_NEWS;
+	return p->budget_rose_us > 0 && p->now->now_us - p->budget_rose_us < BUDGET_NEWS;
 }
 
 /* Bytes per second that the guests grow by: up at once, down slowly. */
@@ -159,7 +161,7 @@ static void follow_level(struct policy *p)
 		p->level_since_us = now_us;
 	} else if (down < p->level &&
 		   (now_us - p->level_since_us >= p->settings->host.level_min_stay_us ||
-		    budget_changed_recently(p))) {
+		    budget_rose(p))) {
 		p->level = down;
 		p->level_since_us = now_us;
 	}
@@ -227,5 +229,7 @@ void budget_round(struct policy *p)
 	plan->need = less(s.footprint + keep, plan->budget + plan->in_flight);
 	plan->slack = less(plan->budget, s.worst + keep);
 	follow_level(p);
+	if (plan->slack == 0 || p->level != LEVEL_RELAXED)
+		p->slack_since_us = p->now->now_us;
 	entitle(p);
 }

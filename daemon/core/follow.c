@@ -165,7 +165,7 @@ static void follow_shed(struct view *v, uint64_t now_us)
 		return;
 	}
 	m->shed_at_us = 0;
-	m->acted_us = now_us;
+	m->acted_us = m->shed_done_us = now_us;
 }
 
 static void probe_done(struct guest_mem *m, uint64_t took_us)
@@ -350,6 +350,18 @@ void follow_guest(struct policy *p, struct view *v)
 	follow_deviation(v, now_us);
 }
 
+/* What a shed freed and the balloon leaves to the guest as its reserve is reported after a while,
+ * all the same. */
+static uint64_t to_be_reported(const struct view *v, uint64_t now_us)
+{
+	const struct guest_mem *m = v->m;
+
+	if (!v->g->balloon.reporting || !(v->g->agent.capabilities & AGENT_HAS_REPORTING) ||
+	    m->shed_done_us == 0 || now_us - m->shed_done_us > REPORT_WAIT)
+		return 0;
+	return min_u64(m->tiers.amount[TIER_FREE], m->tiers.reserve);
+}
+
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us)
 {
 	const struct guest_mem *m = v->m;
@@ -357,5 +369,7 @@ uint64_t follow_in_flight(const struct view *v, uint64_t now_us)
 
 	if (now_us < m->flight_until_us)
 		bytes += min_u64(less(v->footprint, m->expected), m->issued);
+	if (m->tiers.known)
+		bytes += to_be_reported(v, now_us);
 	return bytes;
 }

@@ -173,30 +173,47 @@ static void give_to(struct policy *p, struct view *v, uint64_t bytes)
 		target = v->max;
 	if (target < v->max && bytes < v->band)
 		return;
-	if (v->m->take_us > 0 && age < wait && !budget_changed_recently(p)) {
+	if (v->m->take_us > 0 && age < wait && !budget_rose(p)) {
 		say(v, STATE_WAITING, REASON_REVERSAL_WAITS, age, wait, 0);
 		return;
 	}
-	if (!reversal_allowed(p, v, DIRECTION_GIVE) && !budget_changed_recently(p)) {
+	if (!reversal_allowed(p, v, DIRECTION_GIVE) && !budget_rose(p)) {
 		say(v, STATE_WAITING, REASON_REVERSAL_WAITS, age, HOUR, 0);
 		return;
 	}
 	(void)decide_balloon(p, v, target, REASON_GIVE_SLACK, operand);
 }
 
+/* Caps as promises: what is promised to none yet. */
+static uint64_t unpromised(const struct policy *p)
+{
+	return less(p->plan->budget, p->pool + p->unmanaged + p->commitment);
+}
+
 /*
- * Soft: a cap costs nothing until it is used, so with ample slack all go to their maximum at once;
- * with little, by shares, and what they make of it is seen before more. Hard: caps are promises,
- * and no more is promised than there is.
+ * What there is to give. Soft, and never short under this budget: a cap costs nothing until it is
+ * used, so with ample slack all go to their maximum at once. Hard, or where it was short before:
+ * caps are promises, and no more is promised than there is; and a little isn't worth a move.
  */
+static uint64_t room_to_give(const struct policy *p, uint64_t wanted)
+{
+	bool was_short = p->short_of || p->short_ended_us > 0;
+	uint64_t room;
+
+	if (p->settings->host.budget_hard || was_short) {
+		room = unpromised(p);
+		return room >= wanted || room > p->plan->budget / 10 ? room : 0;
+	}
+	room = p->plan->slack;
+	return room >= wanted / 4 ? wanted : room;
+}
+
 void give_round(struct policy *p)
 {
-	struct plan *plan = p->plan;
-	uint64_t room = plan->slack, wanted = 0, shares = 0;
+	uint64_t room, wanted = 0, shares = 0;
 
-	if (p->settings->host.budget_hard)
-		room = less(plan->budget, p->pool + p->unmanaged + p->commitment);
-	if (p->level != LEVEL_RELAXED || room == 0)
+	if (p->level != LEVEL_RELAXED || p->plan->slack == 0 ||
+	    (p->now->now_us - p->slack_since_us < SLACK_STAY && !budget_rose(p)))
 		return;
 	for (size_t i = 0; i < p->n; i++) {
 		if (!givable(p, &p->views[i]))
@@ -204,17 +221,14 @@ void give_round(struct policy *p)
 		wanted += p->views[i].max - p->views[i].actual;
 		shares += p->views[i].g->settings.shares;
 	}
-	if (!p->settings->host.budget_hard && room >= wanted / 4)
-		room = wanted;
-	for (size_t i = 0; i < p->n; i++) {
+	room = room_to_give(p, wanted);
+	for (size_t i = 0; i < p->n && room > 0; i++) {
 		struct view *v = &p->views[i];
-		double part;
+		uint64_t most = less(v->max, v->actual);
+		double part = (double)room * v->g->settings.shares / (double)shares;
 
-		if (!givable(p, v))
-			continue;
-		part = room >= wanted ? 1e30
-				      : (double)room * v->g->settings.shares / (double)shares;
-		give_to(p, v,
-			part < (double)(v->max - v->actual) ? (uint64_t)part : v->max - v->actual);
+		if (givable(p, v))
+			give_to(p, v,
+				room >= wanted || part > (double)most ? most : (uint64_t)part);
 	}
 }

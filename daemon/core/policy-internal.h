@@ -28,6 +28,8 @@
 #define STANDSTILL_MIN	   (3 * SECOND) /* after a start */
 #define STANDSTILL_MAX	   (10 * SECOND)
 #define LEARNING	   (30 * SECOND) /* after a start, nothing is taken for the reserve alone */
+#define REPORT_WAIT	   (9 * SECOND / 2) /* two passes of free page reporting */
+#define SLACK_STAY	   (10 * SECOND) /* before anything is given for it */
 #define PRESSURE_WINDOW	   (2 * SECOND)
 #define RELIEF_HOLD	   (10 * SECOND)
 #define HOUR		   (3600 * SECOND)
@@ -82,6 +84,7 @@ struct guest_mem {
 	struct refusal profile; /* an answer that doesn't come counts as one */
 	uint64_t expected; /* footprint that the outstanding actions lead to */
 	uint64_t issued, flight_until_us;
+	uint64_t shed_done_us; /* of the last */
 	uint64_t acted_us; /* end of the last action, as seen */
 	uint64_t take_us, take_dear_us, give_us; /* when last decided; dear: ITEM_FILE and beyond */
 	struct probe probe;
@@ -144,12 +147,13 @@ struct policy {
 	bool settled; /* the standstill after the start is over */
 	enum level level;
 	uint64_t level_since_us;
-	uint64_t budget_configured, budget_changed_us;
+	uint64_t budget_configured, budget_rose_us;
 	double growth, psi_scale; /* bytes per second; 1 to 2 */
 	uint64_t last_round_us, last_us, last_footprint;
 	bool short_of; /* taking, until the need is met */
 	uint64_t short_since_us, short_ended_us, lock_since_us;
 	uint64_t lazyfree_at_start;
+	uint64_t slack_since_us;
 	/* Of the round. */
 	const struct snapshot *now;
 	const struct settings *settings;
@@ -186,7 +190,7 @@ void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason);
 
 /* budget.c: the host's side of the round. */
 void budget_round(struct policy *p);
-bool budget_changed_recently(const struct policy *p);
+bool budget_rose(const struct policy *p); /* a short while ago */
 
 /* take.c */
 void take_amounts(struct policy *p);
