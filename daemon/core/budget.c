@@ -133,8 +133,9 @@ static void room_to_keep(struct policy *p, uint64_t whole)
 	p->reserve = (uint64_t)((double)p->reserve * p->psi_scale);
 	for (size_t i = 0; i < p->n; i++)
 		debt += p->views[i].m->debt;
-	/* What was lent beyond an entitlement is not made good by others. */
-	p->pool = less(p->pool, debt);
+	/* What was lent beyond an entitlement is not made good by others, and is no slack. */
+	p->lent = min_u64(p->pool, debt);
+	p->pool -= p->lent;
 }
 
 static enum level level_by_room(const struct policy *p, uint64_t room_pct, uint32_t part)
@@ -227,7 +228,7 @@ void budget_round(struct policy *p)
 	plan->headroom = keep;
 	plan->grant_pool = p->pool;
 	plan->need = less(s.footprint + keep, plan->budget + plan->in_flight);
-	plan->slack = less(plan->budget, s.worst + keep);
+	plan->slack = less(plan->budget, s.worst + keep + p->lent);
 	follow_level(p);
 	if (plan->slack == 0 || p->level != LEVEL_RELAXED)
 		p->slack_since_us = p->now->now_us;

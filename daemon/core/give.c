@@ -38,9 +38,9 @@ static bool self_made(const struct view *v, uint64_t frame_us)
 	const struct guest_mem *m = v->m;
 	uint64_t last = max_u64(m->take_us, m->acted_us);
 
-	if (m->direction == DIRECTION_GIVE && m->shed_at_us == 0)
+	if (m->give_us > m->take_us)
 		return false;
-	return m->take_us > 0 && (m->shed_at_us > 0 || frame_us - last < PRESSURE_WINDOW ||
+	return m->take_us > 0 && (m->shed_at_us > 0 || less(frame_us, last) < PRESSURE_WINDOW ||
 				  (m->balloon.moving && m->balloon.target < v->actual));
 }
 
@@ -172,6 +172,9 @@ static void give_to(struct policy *p, struct view *v, uint64_t bytes)
 	if (less(v->max, target) < v->band)
 		target = v->max;
 	if (target < v->max && bytes < v->band)
+		return;
+	/* Given in steps, each is to be seen before the next. */
+	if (target < v->max && v->m->give_us > 0 && p->now->now_us - v->m->give_us < wait)
 		return;
 	if (v->m->take_us > 0 && age < wait && !budget_rose(p)) {
 		say(v, STATE_WAITING, REASON_REVERSAL_WAITS, age, wait, 0);

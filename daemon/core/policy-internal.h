@@ -27,7 +27,7 @@
 #define BACKOFF_MAX	   (3600 * SECOND)
 #define STANDSTILL_MIN	   (3 * SECOND) /* after a start */
 #define STANDSTILL_MAX	   (10 * SECOND)
-#define LEARNING	   (30 * SECOND) /* after a start, nothing is taken for the reserve alone */
+#define LEARNING	   (30 * SECOND) /* after a restart */
 #define REPORT_WAIT	   (9 * SECOND / 2) /* two passes of free page reporting */
 #define SLACK_STAY	   (10 * SECOND) /* before anything is given for it */
 #define PRESSURE_WINDOW	   (2 * SECOND)
@@ -144,6 +144,7 @@ struct policy {
 	struct solver_event *events;
 	/* Of the host, from round to round. */
 	uint64_t first_us;
+	bool restarted; /* targets were restored */
 	bool settled; /* the standstill after the start is over */
 	enum level level;
 	uint64_t level_since_us;
@@ -161,6 +162,7 @@ struct policy {
 	size_t n;
 	uint64_t fresh_us;
 	uint64_t pool, reserve; /* the two parts of R */
+	uint64_t lent; /* from the pool, beyond entitlements */
 	uint64_t unmanaged, commitment; /* footprint of those without control; caps of the rest */
 	uint64_t promised; /* granted and not used yet */
 	bool budget_known, observing;

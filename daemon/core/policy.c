@@ -72,8 +72,10 @@ void policy_forget(struct policy *policy, uint32_t slot)
 
 void policy_restore(struct policy *policy, uint32_t slot, uint64_t target)
 {
-	if (slot < policy->capacity)
-		policy->mem[slot].balloon.restored = target;
+	if (slot >= policy->capacity)
+		return;
+	policy->mem[slot].balloon.restored = target;
+	policy->restarted = true;
 }
 
 uint64_t policy_target(const struct policy *policy, uint32_t slot)

@@ -49,39 +49,50 @@ static uint64_t amount_free(const struct view *v)
 static uint64_t file_of(const struct view *v)
 {
 	const struct tiers *t = &v->m->tiers;
+	uint64_t file = t->amount[TIER_FILE];
 
-	return t->amount[TIER_FILE] + (v->sheds_lazyfree ? 0 : t->amount[TIER_LAZYFREE]);
+	if (!v->sheds_lazyfree)
+		file += t->amount[TIER_LAZYFREE];
+	if (t->from_agent && v->sheds)
+		return (uint64_t)((double)file * v->m->trust);
+	return v->balloons ? file : 0;
 }
 
-/* The pool alone isn't worth anybody's anonymous memory, nor the headroom anybody's text. */
-static uint64_t anon_to_take(const struct policy *p, const struct view *v, bool over_budget)
+static uint64_t anon_of(const struct policy *p, const struct view *v)
 {
-	uint64_t anon = v->m->tiers.amount[TIER_ANON], room = 0;
+	uint64_t room = 0;
 
-	if (p->plan->footprint + p->reserve <= p->plan->budget || !may_swap(p, v))
+	if (!may_swap(p, v))
 		return 0;
 	(void)stat_get(&v->g->agent.stats, STAT_SWAP_FREE, &room);
-	return min_u64(over_budget ? anon : less(anon, v->m->anon.bytes), room);
+	return min_u64(v->m->tiers.amount[TIER_ANON], room);
 }
 
+/* Page cache that isn't in use, and what the guest holds beyond its entitlement, unless the need
+ * is for the pool alone, which isn't worth that. */
 static void amounts_dear(struct policy *p, struct view *v, uint64_t over)
 {
-	const struct tiers *t = &v->m->tiers;
 	struct solver_guest *s = v->s;
-	bool over_budget = p->plan->footprint > p->plan->budget;
-	uint64_t all = file_of(v), file, anon = anon_to_take(p, v, over_budget);
+	uint64_t file = less(file_of(v), v->m->file.bytes);
 
-	if (t->from_agent && v->sheds)
-		all = (uint64_t)((double)all * v->m->trust);
-	else if (!v->balloons)
-		all = 0;
-	file = less(all, v->m->file.bytes);
 	s->amount[ITEM_FILE] = min_u64(file, over);
 	s->amount[ITEM_FILE_ENTITLED] = file - s->amount[ITEM_FILE];
-	s->amount[ITEM_EXCESS] = min_u64(anon, over - s->amount[ITEM_FILE]);
-	s->amount[ITEM_ANON] = anon - s->amount[ITEM_EXCESS];
-	if (over_budget && v->sheds) /* page cache in use is as dear as text */
-		s->amount[ITEM_TEXT] = t->amount[TIER_TEXT] + (all - file);
+	if (p->plan->footprint + p->reserve > p->plan->budget)
+		s->amount[ITEM_EXCESS] =
+			min_u64(less(anon_of(p, v), v->m->anon.bytes), over - s->amount[ITEM_FILE]);
+}
+
+/* Over the budget with all of that taken: what is in use goes too, text last. */
+static void amounts_in_use(struct policy *p, struct view *v)
+{
+	struct solver_guest *s = v->s;
+
+	if (s->cap == 0 || v->m->trust < TRUST_MIN)
+		return;
+	s->amount[ITEM_FILE_ENTITLED] = less(file_of(v), s->amount[ITEM_FILE]);
+	s->amount[ITEM_ANON] = less(anon_of(p, v), s->amount[ITEM_EXCESS]);
+	if (v->sheds)
+		s->amount[ITEM_TEXT] = v->m->tiers.amount[TIER_TEXT];
 }
 
 static void amounts_of(struct policy *p, struct view *v)
@@ -111,10 +122,16 @@ static void amounts_of(struct policy *p, struct view *v)
 void take_amounts(struct policy *p)
 {
 	struct plan *plan = p->plan;
+	uint64_t over = less(plan->footprint, plan->budget + plan->in_flight);
 
 	for (size_t i = 0; i < p->n; i++)
 		amounts_of(p, &p->views[i]);
 	plan->shortfall = solver_run(p->solver, p->n, plan->need, p->events);
+	if (over <= plan->need - plan->shortfall)
+		return;
+	for (size_t i = 0; i < p->n; i++)
+		amounts_in_use(p, &p->views[i]);
+	plan->shortfall = plan->need - over + solver_run(p->solver, p->n, over, p->events);
 }
 
 static uint64_t lazyfree_left(const struct policy *p)
@@ -127,15 +144,21 @@ static uint64_t lazyfree_left(const struct policy *p)
 	return left;
 }
 
+/* What a restart doesn't know yet, what is in use and what was lent, it learns before it takes for
+ * the reserve alone. */
+static bool learning(const struct policy *p)
+{
+	return p->restarted && p->now->now_us - p->first_us < LEARNING &&
+	       p->plan->footprint <= p->plan->budget;
+}
+
 /* Begins and ends a shortage, with some room between the two. */
 static void latch(struct policy *p)
 {
 	struct plan *plan = p->plan;
 	uint64_t now_us = p->now->now_us;
 
-	/* What a start doesn't know yet, what is in use and what was lent, is learned before anything
-	 * is taken for the reserve alone. */
-	if (now_us - p->first_us < LEARNING && plan->footprint <= plan->budget)
+	if (learning(p))
 		return;
 	if (!p->short_of && plan->need > plan->headroom / 8) {
 		p->short_of = true;
@@ -232,7 +255,7 @@ static bool take_by_balloon(struct policy *p, struct view *v, uint64_t x)
 static bool take_file(struct policy *p, struct view *v)
 {
 	uint64_t x = v->s->take[ITEM_FILE] + v->s->take[ITEM_FILE_ENTITLED];
-	uint64_t have = file_of(v), lazyfree = have - v->m->tiers.amount[TIER_FILE];
+	uint64_t have = file_of(v), lazyfree = less(have, v->m->tiers.amount[TIER_FILE]);
 	enum reason reason = lazyfree > 0 ? REASON_TAKE_MIXED : REASON_TAKE_FILE;
 	uint64_t operand[4] = { p->plan->need, have, lazyfree };
 
@@ -404,8 +427,7 @@ void lock_round(struct policy *p)
 	uint64_t allowed = less(p->plan->budget, p->pool + p->unmanaged), possible = 0;
 	uint64_t excess = less(p->commitment, allowed);
 
-	if (!locks(p) || excess == 0 ||
-	    (p->now->now_us - p->first_us < LEARNING && p->plan->footprint <= p->plan->budget))
+	if (!locks(p) || excess == 0 || learning(p))
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		if (lockable(p, &p->views[i]))

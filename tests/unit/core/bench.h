@@ -89,6 +89,41 @@ static inline void bench_done(struct bench *b)
 	plan_done(&b->plan);
 }
 
+static inline uint64_t *bench_value(struct bench *b, uint32_t i, enum stat_id id)
+{
+	return &b->guests[i].agent.stats.value[id];
+}
+
+/* Inflated over free memory, and the host gets what it backed beyond the new cap. */
+static inline void bench_balloon(struct bench *b, uint32_t i, uint64_t target)
+{
+	struct guest_snapshot *g = &b->guests[i];
+	uint64_t *unused = bench_value(b, i, STAT_FREE), cut;
+
+	if (target >= g->balloon.actual) {
+		*unused += target - g->balloon.actual;
+	} else {
+		cut = g->balloon.actual - target;
+		*unused -= cut < *unused ? cut : *unused;
+	}
+	g->balloon.actual = target;
+	if (g->cost.footprint > target)
+		g->cost.footprint = target;
+}
+
+static inline void bench_shed(struct bench *b, uint32_t i, const struct decision *d)
+{
+	uint64_t *from = bench_value(b, i, d->shed_flags ? STAT_INACTIVE_FILE : STAT_LAZYFREE);
+	uint64_t n = d->bytes < *from ? d->bytes : *from;
+
+	*from -= n;
+	if (!d->shed_flags)
+		*bench_value(b, i, STAT_INACTIVE_FILE) -= n;
+	*bench_value(b, i, STAT_FREE) += n;
+	b->guests[i].agent.shed_done_at_us = d->at_us + 100000;
+	b->guests[i].agent.shed_freed = n;
+}
+
 /* What the actuators would do, done at once. */
 static inline void bench_carry_out(struct bench *b)
 {
@@ -99,10 +134,9 @@ static inline void bench_carry_out(struct bench *b)
 		if (d->action == ACTION_BALLOON) {
 			g->request = (struct request_part){ d->at_us, d->at_us, d->new_target, 0 };
 			if (!b->balloon_stopped[d->slot])
-				g->balloon.actual = d->new_target;
+				bench_balloon(b, d->slot, d->new_target);
 		} else if (d->action == ACTION_SHED && !b->sheds_unanswered) {
-			g->agent.shed_done_at_us = d->at_us + 100000;
-			g->agent.shed_freed = d->bytes;
+			bench_shed(b, d->slot, d);
 		} else if (d->action == ACTION_PROFILE) {
 			g->agent.profile_set = true;
 			g->agent.profile_level = d->level;
@@ -154,14 +188,22 @@ static inline void bench_budget(struct bench *b, uint64_t mib)
 	b->settings.host.budget = (struct amount){ AMOUNT_BYTES, mib * MIB };
 }
 
+/* The decision of that kind for a guest; one of ACTION_NONE where there is none. */
 static inline const struct decision *bench_decision(const struct bench *b, int i,
 						    enum action action)
 {
+	static const struct decision none;
+
 	for (size_t k = 0; k < b->plan.n_decisions; k++)
 		if (b->plan.decisions[k].slot == (uint32_t)i &&
 		    b->plan.decisions[k].action == action)
 			return &b->plan.decisions[k];
-	return NULL;
+	return &none;
+}
+
+static inline bool bench_did(const struct bench *b, int i, enum action action)
+{
+	return bench_decision(b, i, action)->action == action;
 }
 
 /* Decisions that move memory. */
