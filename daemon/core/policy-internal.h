@@ -114,8 +114,7 @@ struct guest_mem {
 	enum reason backoff_reason;
 	uint64_t high_since_us; /* footprint above the cap since */
 	bool foreign;
-	enum reason observed; /* would-be decision that was last told */
-	enum action observed_action;
+	enum reason observed[ACTION_MAX_ID]; /* would-be decisions that were last told */
 };
 
 /* One guest in one round. */
@@ -200,6 +199,7 @@ void take_round(struct policy *p);
 void lock_round(struct policy *p);
 
 /* give.c */
+void pause_guest(struct policy *p, struct view *v);
 void relief_round(struct policy *p);
 void give_round(struct policy *p);
 

@@ -134,16 +134,15 @@ static bool record(struct policy *p, struct view *v, const struct decision *d)
 		if (plan->n_decisions >= plan->capacity * PLAN_DECISIONS_PER_GUEST)
 			return false;
 		plan->decisions[plan->n_decisions++] = *d;
-		m->observed = REASON_NONE;
+		m->observed[d->action] = REASON_NONE;
 		return true;
 	}
 	v->v->state = STATE_OBSERVED;
 	/* The same thought round after round is told once. */
-	if ((m->observed != d->reason || m->observed_action != d->action) &&
+	if (m->observed[d->action] != d->reason &&
 	    plan->n_observed < plan->capacity * PLAN_DECISIONS_PER_GUEST)
 		plan->observed[plan->n_observed++] = *d;
-	m->observed = d->reason;
-	m->observed_action = d->action;
+	m->observed[d->action] = d->reason;
 	return false;
 }
 
@@ -471,6 +470,19 @@ static void retarget_round(struct policy *p)
 	}
 }
 
+/* An agent that falls silent while its guest is being inflated may be thrashing. */
+static void silence_round(struct policy *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		struct view *v = &p->views[i];
+		const struct follow *b = &v->m->balloon;
+
+		if (!v->excluded && v->blind && v->m->had_agent && b->moving &&
+		    b->target < v->actual && b->sent_us < p->now->now_us - p->fresh_us)
+			pause_guest(p, v);
+	}
+}
+
 static void profile_round(struct policy *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -557,6 +569,7 @@ void policy_decide(struct policy *policy, const struct snapshot *previous,
 	standstill(policy);
 	if (policy->settled && policy->budget_known) {
 		retarget_round(policy);
+		silence_round(policy);
 		relief_round(policy);
 		take_amounts(policy);
 		take_round(policy);
