@@ -104,7 +104,7 @@ struct guest_mem {
 	uint64_t lost[LOST_BUCKETS], lost_bucket; /* taken, by five minutes */
 	enum direction direction;
 	uint64_t reversal_us[REVERSALS_PER_HOUR];
-	uint32_t lazy_sheds; /* in this shortage */
+	uint64_t lazy_start, lazy_asked; /* in this shortage: the most that there was, and sheds */
 	uint64_t pressure_us; /* last frame that was dealt with */
 	uint64_t judge_us; /* frame that may be of our own making, 0: none */
 	uint64_t pause_until_us; /* no takes */
@@ -152,7 +152,6 @@ struct policy {
 	uint64_t last_round_us, last_us, last_footprint;
 	bool short_of; /* taking, until the need is met */
 	uint64_t short_since_us, short_ended_us, lock_since_us;
-	uint64_t lazyfree_at_start;
 	uint64_t slack_since_us;
 	/* Of the round. */
 	const struct snapshot *now;

@@ -11,7 +11,6 @@
 #include "daemon/core/policy-internal.h"
 
 #define LAZYFREE_REST_PART 20 /* the order holds until all but one in so many is gone */
-#define LAZY_SHEDS_MAX	   8 /* then what comes again isn't waited for */
 #define TRUST_MIN	   0.2
 
 static bool may_swap(const struct policy *p, const struct view *v)
@@ -134,13 +133,25 @@ void take_amounts(struct policy *p)
 	plan->shortfall = plan->need - over + solver_run(p->solver, p->n, over, p->events);
 }
 
-static uint64_t lazyfree_left(const struct policy *p)
+/* What comes again faster than it is taken isn't waited for. */
+static bool comes_again(const struct guest_mem *m)
+{
+	return m->lazy_asked > 2 * max_u64(m->lazy_start, GAUGE_SMALL);
+}
+
+/* Cold cache waits until the lazyfree memory is gone everywhere, all but a rest. */
+static uint64_t order_waits_for(const struct policy *p)
 {
 	uint64_t left = 0;
 
-	for (size_t i = 0; i < p->n; i++)
-		if (p->views[i].m->lazy_sheds < LAZY_SHEDS_MAX)
-			left += p->views[i].s->amount[ITEM_LAZYFREE];
+	for (size_t i = 0; i < p->n; i++) {
+		const struct guest_mem *m = p->views[i].m;
+		uint64_t amount = p->views[i].s->amount[ITEM_LAZYFREE];
+
+		if (!comes_again(m) &&
+		    amount > max_u64(m->lazy_start / LAZYFREE_REST_PART, CHUNK_MIN))
+			left += amount;
+	}
 	return left;
 }
 
@@ -164,23 +175,16 @@ static void latch(struct policy *p)
 		p->short_of = true;
 		p->short_since_us = now_us;
 		if (now_us - p->short_ended_us > 10 * SECOND || p->short_ended_us == 0) {
-			p->lazyfree_at_start = 0;
 			for (size_t i = 0; i < p->n; i++)
-				p->views[i].m->lazy_sheds = 0;
+				p->views[i].m->lazy_start = p->views[i].m->lazy_asked = 0;
 		}
 	} else if (p->short_of && plan->need == 0 && plan->in_flight == 0) {
 		p->short_of = false;
 		p->short_ended_us = now_us;
 	}
-	p->lazyfree_at_start = max_u64(p->lazyfree_at_start, lazyfree_left(p));
-}
-
-/* Cold cache waits until the lazyfree memory is gone everywhere. */
-static uint64_t order_waits_for(const struct policy *p)
-{
-	uint64_t left = lazyfree_left(p), rest = p->lazyfree_at_start / LAZYFREE_REST_PART;
-
-	return left > max_u64(rest, CHUNK_MIN) ? left : 0;
+	for (size_t i = 0; i < p->n; i++)
+		p->views[i].m->lazy_start =
+			max_u64(p->views[i].m->lazy_start, p->views[i].s->amount[ITEM_LAZYFREE]);
 }
 
 /* The least that is worth an action: less of it when the host is over its budget. */
@@ -220,7 +224,7 @@ static bool take_lazyfree(struct policy *p, struct view *v)
 	if (!decide_shed(p, v, whole_pages(chunk), 0, REASON_SHED_LAZYFREE, operand))
 		return false;
 	if (!v->observed)
-		v->m->lazy_sheds++;
+		v->m->lazy_asked += chunk;
 	return true;
 }
 

@@ -178,6 +178,7 @@ static void work_tick(struct sim *sim, struct sim_guest *g, double dt)
 		want = allocate(g, fmin(w->growth * dt, w->growth_limit - w->anon));
 		g->anon += want;
 		w->anon += want;
+		g->grew = true;
 	}
 	if (w->stream > 0)
 		g->cold += allocate(g, w->stream * dt);

@@ -72,6 +72,9 @@ double sim_footprint(const struct sim *sim)
 
 void sim_budget(struct sim *sim, double bytes)
 {
+	if (bytes > (double)sim->settings.host.budget.value)
+		for (int i = 0; i < sim->n; i++) /* a budget that rises is news, and answered */
+			sim->guests[i].reversals = 0;
 	sim->settings.host.budget = (struct amount){ AMOUNT_BYTES, (uint64_t)bytes };
 	sim->lazyfree_at_cut = 0;
 	for (int i = 0; i < sim->n; i++)
@@ -98,6 +101,8 @@ void sim_restart(struct sim *sim)
 		/* The agents' sessions begin anew. */
 		memset(&sim->guests[i].snapshot.agent, 0, sizeof(struct agent_part));
 		sim->guests[i].shed_due = sim->guests[i].profile_due = 0;
+		/* How often it turned in the last hour is one of the things that it forgets. */
+		sim->guests[i].reversals = sim->guests[i].last_direction = 0;
 	}
 	sim->have_previous = false;
 }

@@ -77,6 +77,7 @@ struct sim_guest {
 	double reversal_at[SIM_HISTORY];
 	int reversals, last_direction;
 	double last_move;
+	bool grew;
 };
 
 struct sim {
