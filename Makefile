@@ -80,7 +80,7 @@ INTEGRATION_PROGRAMS := $(patsubst tests/integration/%.c,$(B)/tests/integration/
 	$(wildcard tests/integration/*.c))
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
-LAB_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/lab/*.c))
+LAB_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/lab/*.c)) $(B)/tests/lab/demo-report
 MAN_PAGES := $(patsubst daemon/man/%.scd,$(B)/man/%,$(wildcard daemon/man/*.scd))
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
@@ -152,8 +152,11 @@ $(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=gnu17 -O2 -g $(WARNINGS) -static -pthread -o $@ $<
 
-$(LAB_TOOLS): $(B)/%: $(B)/%.o
+$(B)/tests/lab/%: $(B)/tests/lab/%.o
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/tests/lab/demo-report: $(call objects,tests/lab/report)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
 
 # The root disk of the lab's guests, shared by all of them.
 $(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \

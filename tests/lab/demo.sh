@@ -73,8 +73,8 @@ as_root()
 report()
 {
 	local rc
-	"$LAB_BUILD/tests/lab/report" --act "$out/act.jsonl" --control "$out/observe.jsonl" \
-		--history "$out/act-history.json" --svg "$out/demo.svg" >"$out/report.txt"
+	"$LAB_BUILD/tests/lab/demo-report" --act "$out/act.jsonl" --control "$out/observe.jsonl" \
+		--svg "$out/demo.svg" >"$out/report.txt"
 	rc=$?
 	cat "$out/report.txt" || lab_fail "$out/report.txt cannot be written"
 	echo
@@ -114,7 +114,7 @@ start_guests()
 	lab_guest exec -- exec-rounds --text 40 --cache 200 --anon 24 --seed 1
 	lab_guest lazy -- lazyfree-hold --lazyfree 144 --cache 64 --anon 24 --seed 2
 	lab_guest cold -- cold-cache --cache 300 --hot 16 --anon 16 --seed 3
-	lab_guest grow -- grow --start 96 --limit 184 --step 1536 --cache 40 --seed 4
+	lab_guest grow -- grow --start 96 --limit 184 --step 1536 --check 6144 --cache 40 --seed 4
 	local name
 	for name in "${GUESTS[@]}"; do
 		lab_wait_work "$name" || exit 1
@@ -129,7 +129,7 @@ configure()
 		  mode: $mode
 		  uri: $LAB_URI
 		  budget:
-		    size: 2GiB
+		    size: 3GiB
 		    hard: true
 		  headroom: 3%
 		  grant_pool: 4%
@@ -202,15 +202,13 @@ footprint()
 		grep -o '"ram":[0-9]*' | awk -F: '{ sum += $2 } END { printf "%.0f", sum }'
 }
 
-history()
+# Why the guests have what they have; a daemon that is killed forgets it.
+explain()
 {
-	local name sep='{'
+	local name
 	for name in "${GUESTS[@]}"; do
-		printf '%s"%s":' "$sep" "$name"
-		ctl explain "$name" --json || printf 'null'
-		sep=,
+		ctl explain "$name" --json | "$LAB_BUILD/tests/lab/watch" --explain "$record" "$name"
 	done
-	printf '}\n'
 }
 
 vmstat_of()
@@ -227,7 +225,7 @@ run()
 	local mode=$1 before budget
 	record=$out/$mode.jsonl
 	conf=$LAB_DIR/ballast
-	rm -f "$record" "$out/$mode-history.json"
+	rm -f "$record"
 	phase "$mode: starting libvirt and ${#GUESTS[@]} guests"
 	lab_start
 	start_guests
@@ -240,21 +238,21 @@ $(tail -n 5 "$LAB_DIR/log/ballastd.log")"
 	sleep "$warmup"
 	vmstat_of before
 	before=$(footprint)
-	budget=$(awk -v f="$before" -v c="$cut_to" 'BEGIN { printf "%.0f", f * c }')
+	budget=$(awk -v f="$before" -v c="$cut_to" 'BEGIN { printf "%d", f * c / 1048576 }')
 
 	phase "$mode: the budget is cut to $cut_to of the footprint"
-	mark cut before="$before" budget="$budget" hold="$hold"
-	set_budget "$budget"
+	mark cut before="$before" budget=$((budget << 20)) hold="$hold"
+	set_budget "${budget}MiB"
 	lab_tell grow "touch /tmp/grow"
 	sleep $((hold / 2))
 	kill_daemon
 	sleep $((hold - hold / 2 - 2))
 	vmstat_of after
-	history >"$out/$mode-history.json"
+	explain
 
 	phase "$mode: the budget is given back"
-	mark restore budget=$((2 << 30))
-	set_budget 2GiB
+	mark restore budget=$((3 << 30))
+	set_budget 3GiB
 	sleep 10
 	mark end
 	phase "$mode: done"
@@ -267,6 +265,7 @@ $(tail -n 5 "$LAB_DIR/log/ballastd.log")"
 kill_daemon()
 {
 	phase "$mode: ballastd is killed with SIGKILL"
+	explain
 	mark kill
 	kill -KILL "$daemon"
 	wait "$daemon" 2>/dev/null

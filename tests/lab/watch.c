@@ -8,6 +8,7 @@
  *
  *	watch --record FILE --lab DIR --ballastctl "COMMAND" [--pid-file FILE] [--table] GUEST...
  *	watch --mark FILE NAME [KEY=NUMBER]...
+ *	watch --explain FILE GUEST <JSON	add what `ballastctl explain GUEST --json` says
  *
  * --lab is a folder with log/GUEST.work, what the workload said, and phase, a line to show.
  */
@@ -370,16 +371,23 @@ static int run(struct watch *watch)
 	return 0;
 }
 
+static int append_to(const char *path, struct json_object *line)
+{
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644), r;
+
+	r = fd < 0 ? -errno : append_line(fd, line);
+	if (r < 0)
+		fprintf(stderr, "watch: %s: %s\n", path, strerror(-r));
+	if (fd >= 0)
+		close(fd);
+	json_object_put(line);
+	return r < 0;
+}
+
 static int mark(int argc, char **argv)
 {
 	struct json_object *line = new_line();
-	int fd = open(argv[0], O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644), r;
 
-	if (fd < 0) {
-		fprintf(stderr, "watch: %s: %s\n", argv[0], strerror(errno));
-		json_object_put(line);
-		return 1;
-	}
 	json_object_object_add(line, "mark", json_object_new_string(argv[1]));
 	for (int i = 2; i < argc; i++) {
 		char *value = strchr(argv[i], '=');
@@ -389,12 +397,21 @@ static int mark(int argc, char **argv)
 		*value++ = '\0';
 		json_object_object_add(line, argv[i], json_object_new_double(atof(value)));
 	}
-	r = append_line(fd, line);
-	if (r < 0)
-		fprintf(stderr, "watch: %s: %s\n", argv[0], strerror(-r));
-	json_object_put(line);
-	close(fd);
-	return r < 0;
+	return append_to(argv[0], line);
+}
+
+static int explain(const char *path, const char *guest)
+{
+	struct json_object *line = new_line(), *explained = json_object_from_fd(STDIN_FILENO);
+
+	if (!explained) {
+		fprintf(stderr, "watch: what explains %s is no JSON\n", guest);
+		json_object_put(line);
+		return 1;
+	}
+	json_object_object_add(line, "guest", json_object_new_string(guest));
+	json_object_object_add(line, "explain", explained);
+	return append_to(path, line);
 }
 
 static bool parse(struct watch *watch, int argc, char **argv)
@@ -438,6 +455,8 @@ int main(int argc, char **argv)
 
 	if (argc >= 4 && strcmp(argv[1], "--mark") == 0)
 		return mark(argc - 2, argv + 2);
+	if (argc == 4 && strcmp(argv[1], "--explain") == 0)
+		return explain(argv[2], argv[3]);
 	if (!parse(&watch, argc, argv)) {
 		fprintf(stderr, "usage: watch --record FILE --lab DIR [--ballastctl COMMAND] "
 				"[--pid-file FILE] [--table] GUEST...\n");

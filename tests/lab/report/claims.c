@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/lab/report/claims.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MIB	       1048576.0
+#define GIB	       1073741824.0
+#define PAGE	       4096.0
+
+#define EXECUTABLE     "exec" /* the guest that runs a large executable */
+#define GROWING	       "grow" /* the guest that grows */
+
+#define SETTLE_S       10.0
+#define HOLD_S	       60.0
+#define RETURN_S       5.0
+#define RELIEF_S       1.0
+#define SLACK_S	       0.5 /* two samples: how late the record may see something */
+#define AFTER_RESTART  3.0 /* a target that moves later has reasons of its own */
+#define LAZYFREE_MIN   (4 * MIB) /* a guest with less holds none worth the name */
+#define MOVE_MIN       (1 * MIB) /* a smaller change of a balloon is none */
+#define DAEMON_RSS     (8 * MIB)
+#define DAEMON_CPU     0.01
+#define CONTROL_FACTOR 1.2
+#define FAULTS_PER     10240.0 /* pages that a round runs */
+
+static void add(struct claims *claims, bool holds, const char *name, const char *text,
+		const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+static void add(struct claims *claims, bool holds, const char *name, const char *text,
+		const char *format, ...)
+{
+	struct claim *claim;
+	va_list args;
+
+	if (claims->n == CLAIMS_MAX)
+		return;
+	claim = &claims->list[claims->n++];
+	claim->name = name;
+	claim->text = text;
+	claim->holds = holds;
+	va_start(args, format);
+	vsnprintf(claim->measured, sizeof(claim->measured), format, args);
+	va_end(args);
+}
+
+double settled_at(const struct run *run)
+{
+	double last = 0;
+
+	for (size_t i = 0; i < run->n_points; i++) {
+		const struct point *point = &run->points[i];
+
+		if (point->t > 0 && point->t < run->restore && run_ram(run, point) > run->budget)
+			last = i + 1 < run->n_points ? run->points[i + 1].t : point->t;
+	}
+	return last;
+}
+
+double over_budget(const struct run *run)
+{
+	double sum = 0;
+
+	for (size_t i = 1; i < run->n_points; i++) {
+		const struct point *point = &run->points[i];
+		double over = run_ram(run, point) - run->budget;
+
+		if (point->t > 0 && point->t < run->restore && over > 0)
+			sum += over * (point->t - run->points[i - 1].t);
+	}
+	return sum / GIB;
+}
+
+static void check_budget(struct claims *claims, const struct run *act, const struct run *control)
+{
+	const struct point *at_cut = run_at(act, 0);
+	double cut = act->before - act->budget, cheap = 0, settled = settled_at(act);
+
+	for (size_t i = 0; i < act->n_guests; i++)
+		cheap += at_cut->guests[i].backed_free + at_cut->guests[i].lazyfree;
+	add(claims, fabs(act->budget / act->before - 0.65) < 0.01, "cut-to-0.65",
+	    "the budget is cut to 0.65 of the footprint", "%.0f to %.0f MiB, %.3f",
+	    act->before / MIB, act->budget / MIB, act->budget / act->before);
+	add(claims, cheap <= 0.5 * cut, "cut-is-hard",
+	    "free and lazyfree memory are at most half of the cut", "%.0f of %.0f MiB, %.0f %%",
+	    cheap / MIB, cut / MIB, 100 * cheap / cut);
+	add(claims, settled <= SETTLE_S, "under-budget-in-time",
+	    "the footprint is under the budget within 10 s", "%.1f s, %.2f GiB s over%s", settled,
+	    over_budget(act), control ? "" : " (no control)");
+	add(claims, act->restore - settled >= HOLD_S, "stays-under-budget",
+	    "and stays under it for 60 s of load", "%.0f s", act->restore - settled);
+	if (control)
+		add(claims, over_budget(control) > 2 * over_budget(act), "control-is-over-budget",
+		    "while nobody acts it stays over", "%.1f GiB s over in the control",
+		    over_budget(control));
+}
+
+/* When 95 % of each guest's lazyfree memory was gone; INFINITY: never. */
+static double lazyfree_gone_at(const struct run *run, double *ret_present)
+{
+	const struct point *before = run_at(run, 0);
+	double all_gone = 0;
+
+	*ret_present = 0;
+	for (size_t k = 0; k < run->n_guests; k++) {
+		double present = before->guests[k].lazyfree, gone = INFINITY;
+
+		if (!(present > LAZYFREE_MIN))
+			continue;
+		*ret_present += present;
+		for (size_t i = 0; i < run->n_points && isinf(gone); i++)
+			if (run->points[i].guests[k].stats_at > 0 &&
+			    run->points[i].guests[k].lazyfree <= 0.05 * present)
+				gone = run->points[i].guests[k].stats_at;
+		all_gone = fmax(all_gone, gone);
+	}
+	return all_gone;
+}
+
+/* When more than 10 % of a guest's cold cache was gone; INFINITY: never. */
+static double cache_lost_at(const struct run *run)
+{
+	const struct point *before = run_at(run, 0);
+	double first = INFINITY;
+
+	for (size_t i = 0; i < run->n_points; i++)
+		for (size_t k = 0; k < run->n_guests; k++) {
+			const struct guest_point *guest = &run->points[i].guests[k];
+
+			if (guest->stats_at > 0 && guest->stats_at < run->restore &&
+			    guest->file < 0.9 * before->guests[k].file)
+				first = fmin(first, guest->stats_at);
+		}
+	return first;
+}
+
+/* Balloons that took more than was free when the guest last said so, before @until. */
+static int hard_inflations(const struct run *run, double until)
+{
+	int found = 0;
+
+	for (size_t k = 0; k < run->n_guests; k++) {
+		double room = INFINITY, stats_at = -INFINITY;
+
+		for (size_t i = 1; i < run->n_points && run->points[i].t < until; i++) {
+			const struct guest_point *now = &run->points[i].guests[k];
+			const struct guest_point *last = &run->points[i - 1].guests[k];
+
+			if (last->stats_at > stats_at) {
+				stats_at = last->stats_at;
+				room = last->free;
+			}
+			room -= last->actual - now->actual;
+			if (run->points[i].t > 0 && last->actual - now->actual > MOVE_MIN &&
+			    room < 0)
+				found++;
+		}
+	}
+	return found;
+}
+
+static void check_dirtied(struct claims *claims, const struct run *run)
+{
+	double kept = 0, wrong = 0;
+	int rounds = 0;
+
+	for (size_t i = 0; i < run->n_rounds; i++) {
+		const struct round *round = &run->rounds[i];
+
+		if (round->t < 0 || isnan(round->kept))
+			continue;
+		rounds++;
+		kept = round->kept;
+		wrong = fmax(wrong, round->wrong);
+	}
+	add(claims, rounds >= 30 && kept > 0 && wrong == 0, "dirtied-is-kept",
+	    "pages that are dirtied again keep what was written",
+	    "%.0f pages checked in each of %d rounds, %.0f wrong", kept, rounds, wrong);
+}
+
+static void check_order(struct claims *claims, const struct run *act)
+{
+	double present, gone = lazyfree_gone_at(act, &present), lost = cache_lost_at(act);
+	int hard = hard_inflations(act, gone);
+
+	add(claims, present > 0 && !isinf(gone) && gone <= lost, "lazyfree-first",
+	    "95 % of the lazyfree memory goes before 10 % of any cold cache",
+	    "of %.0f MiB after %.1f s, cache after %.1f s", present / MIB, gone, lost);
+	add(claims, present > 0 && !isinf(gone) && hard == 0, "no-inflation-before",
+	    "and before any inflation that makes a guest reclaim", "%d in the first %.1f s", hard,
+	    gone);
+	check_dirtied(claims, act);
+}
+
+/* The dead time that is shown for a guest once it is measured: the largest before the kill. */
+static double shown_dead_time(const struct run *run, size_t guest)
+{
+	double until = isnan(run->kill) ? run->restore : run->kill, shown = 0;
+
+	for (size_t i = 0; i < run->n_points && run->points[i].t < until; i++)
+		shown = fmax(shown, run->points[i].guests[guest].dead_time);
+	return shown;
+}
+
+static double ram_fall(const struct run *run, size_t guest, double from, double to)
+{
+	double before = run_at(run, from)->guests[guest].ram, least = before;
+
+	for (size_t i = 0; i < run->n_points; i++)
+		if (run->points[i].t >= from && run->points[i].t <= to)
+			least = fmin(least, run->points[i].guests[guest].ram);
+	return before - least;
+}
+
+static void check_sheds(struct claims *claims, const struct run *run)
+{
+	double freed = 0, seen = 0, longest = 0;
+	int sheds = 0;
+
+	for (size_t i = 0; i < run->n_decisions; i++) {
+		const struct decision_point *shed = &run->decisions[i];
+		double dead;
+
+		if (shed->kind != DECISION_SHED || !(shed->freed > 0) || shed->t < 0 ||
+		    shed->t > run->restore)
+			continue;
+		dead = shown_dead_time(run, shed->guest);
+		longest = fmax(longest, dead);
+		sheds++;
+		freed += shed->freed;
+		seen += fmin(shed->freed,
+			     ram_fall(run, shed->guest, shed->t, shed->t + dead + SLACK_S));
+	}
+	add(claims, sheds > 0 && seen >= 0.9 * freed, "shed-is-seen",
+	    "90 % of what sheds freed is seen on the host within the dead time shown",
+	    "%.0f of %.0f MiB, %.0f %%, in %d sheds, %.1f s", seen / MIB, freed / MIB,
+	    freed > 0 ? 100 * seen / freed : 0, sheds, longest);
+}
+
+/* Mean of a guest's rounds from the cut until the budget is given back. */
+static double mean_of_rounds(const struct run *run, int guest, bool faults, int *ret_n)
+{
+	double sum = 0;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < run->n_rounds; i++) {
+		const struct round *round = &run->rounds[i];
+
+		if ((int)round->guest != guest || round->t < 0 || round->t > run->restore)
+			continue;
+		sum += faults ? round->faults : round->cpu;
+		++*ret_n;
+	}
+	return *ret_n ? sum / *ret_n : NAN;
+}
+
+static void check_rounds(struct claims *claims, const struct run *act, const struct run *control)
+{
+	int ours, theirs, at = run_guest(act, EXECUTABLE);
+	int other = control ? run_guest(control, EXECUTABLE) : -1;
+	double cpu, cpu_control, faults, faults_control;
+
+	if (at < 0 || other < 0) {
+		add(claims, false, "rounds-like-control",
+		    "its rounds are like those of the control", "there is no control");
+		return;
+	}
+	cpu = mean_of_rounds(act, at, false, &ours);
+	cpu_control = mean_of_rounds(control, other, false, &theirs);
+	faults = mean_of_rounds(act, at, true, &ours);
+	faults_control = mean_of_rounds(control, other, true, &theirs);
+	add(claims, ours >= 20 && theirs >= 20 && cpu <= CONTROL_FACTOR * cpu_control,
+	    "cpu-like-control", "its CPU time a round is within 1.2 times the control's",
+	    "%.1f against %.1f ms, %.2f times", 1e3 * cpu, 1e3 * cpu_control, cpu / cpu_control);
+	add(claims,
+	    ours >= 20 && theirs >= 20 &&
+		    faults <= CONTROL_FACTOR * faults_control + FAULTS_PER / 1000,
+	    "faults-like-control",
+	    "its faults a round are within 1.2 times the control's and 1 in 1000 pages",
+	    "%.2f against %.2f in a round of %.0f pages", faults, faults_control, FAULTS_PER);
+}
+
+static void check_executable(struct claims *claims, const struct run *act,
+			     const struct run *control)
+{
+	const struct guest_point *before, *after;
+	double beyond, gave, lost, text;
+	int at = run_guest(act, EXECUTABLE);
+
+	if (at < 0) {
+		add(claims, false, "executable", "the executable guest", "is not in the record");
+		return;
+	}
+	before = &run_at(act, 0)->guests[at];
+	after = &run_at(act, act->restore)->guests[at];
+	text = before->text / PAGE;
+	beyond = before->ram - before->text;
+	gave = before->ram - after->ram;
+	lost = after->steal_exec - before->steal_exec;
+	add(claims, gave >= 0.25 * beyond, "executable-gives",
+	    "the executable guest gives a quarter of what it holds beyond text",
+	    "%.0f of %.0f MiB, %.0f %%", gave / MIB, beyond / MIB, 100 * gave / beyond);
+	add(claims, text > 0 && lost <= 0.01 * text, "text-stays",
+	    "and loses at most 1 % of its text", "%.0f of %.0f pages, %.2f %%", lost, text,
+	    100 * lost / text);
+	check_rounds(claims, act, control);
+}
+
+static void check_oom(struct claims *claims, const struct run *run)
+{
+	const struct point *first = run_at(run, 0), *last = &run->points[run->n_points - 1];
+	double kills = 0;
+
+	for (size_t k = 0; k < run->n_guests; k++)
+		kills += last->guests[k].oom_kill - first->guests[k].oom_kill;
+	add(claims, kills == 0, "no-oom-kill", "no OOM kill", "%.0f", kills);
+}
+
+/* Rises of a balloon above every target of the last seconds. */
+static int uncommanded(const struct run *run, size_t guest)
+{
+	int found = 0;
+
+	for (size_t i = 1; i < run->n_points; i++) {
+		double rise = run->points[i].guests[guest].actual -
+			      run->points[i - 1].guests[guest].actual;
+		double allowed = 0;
+
+		if (run->points[i].t < 0 || rise < MOVE_MIN)
+			continue;
+		/* The status is a sample old at most; the next one tells what was asked for. */
+		for (size_t k = 0; k < run->n_points; k++)
+			if (fabs(run->points[k].t - run->points[i].t) < 3)
+				allowed = fmax(allowed, run->points[k].guests[guest].target);
+		if (run->points[i].guests[guest].actual > allowed + MOVE_MIN)
+			found++;
+	}
+	return found;
+}
+
+/* Changes of a balloon against the direction of the one before, once all has settled. */
+static int reversals(const struct run *run, size_t guest, double from)
+{
+	int direction = -1, found = 0; /* the cut has taken */
+	double last = run_at(run, from)->guests[guest].actual;
+
+	for (size_t i = 0; i < run->n_points; i++) {
+		double now = run->points[i].guests[guest].actual;
+		int is;
+
+		if (run->points[i].t < from || run->points[i].t > run->restore ||
+		    !(fabs(now - last) >= MOVE_MIN))
+			continue;
+		is = now > last ? 1 : -1;
+		if (is != direction)
+			found++;
+		direction = is;
+		last = now;
+	}
+	return found;
+}
+
+static void check_calm(struct claims *claims, const struct run *run)
+{
+	int rises = 0, turns = 0;
+	double least = INFINITY;
+
+	check_oom(claims, run);
+	for (size_t k = 0; k < run->n_guests; k++) {
+		rises += uncommanded(run, k);
+		if (strcmp(run->names[k], GROWING) != 0)
+			turns += reversals(run, k, fmax(settled_at(run), SETTLE_S));
+		for (size_t i = 0; i < run->n_points; i++)
+			least = fmin(least, run->points[i].guests[k].actual -
+						    run->points[i].guests[k].minimum);
+	}
+	add(claims, rises == 0, "no-uncommanded-deflation", "no balloon gives by itself", "%d",
+	    rises);
+	add(claims, least >= 0 && !isinf(least), "none-below-min", "no guest is below its minimum",
+	    "the nearest is %.0f MiB above", least / MIB);
+	add(claims, turns == 0 && settled_at(run) < run->restore - HOLD_S, "no-reversals",
+	    "no reversal after the first settling, outside the growing guest", "%d", turns);
+}
+
+static void check_return(struct claims *claims, const struct run *run)
+{
+	double last = INFINITY;
+
+	for (size_t i = run->n_points; i-- > 0 && run->points[i].t > run->restore;) {
+		bool all = true;
+
+		for (size_t k = 0; k < run->n_guests; k++)
+			all = all &&
+			      run->points[i].guests[k].actual >= run->points[i].guests[k].maximum;
+		if (!all)
+			break;
+		last = run->points[i].t;
+	}
+	add(claims, last - run->restore <= RETURN_S, "back-at-maximum",
+	    "when the budget returns, every guest is at its maximum within 5 s", "%.1f s",
+	    last - run->restore);
+}
+
+/* Seconds from the arrival of a guest's call to the rise of its balloon. */
+static double relief_time(const struct run *run, const struct decision_point *relief)
+{
+	double arrival = relief->t - relief->latency;
+	double before = run_at(run, relief->t - 0.01)->guests[relief->guest].actual;
+
+	for (size_t i = 0; i < run->n_points; i++)
+		if (run->points[i].t > relief->t &&
+		    run->points[i].guests[relief->guest].actual > before)
+			return run->points[i].t - arrival;
+	return INFINITY;
+}
+
+static void check_relief(struct claims *claims, const struct run *run)
+{
+	int at = run_guest(run, GROWING), reliefs = 0;
+	double longest = 0;
+
+	for (size_t i = 0; i < run->n_decisions; i++) {
+		const struct decision_point *relief = &run->decisions[i];
+
+		if (!(relief->is_relief > 0) || relief->kind != DECISION_BALLOON ||
+		    (int)relief->guest != at || relief->t < 0 || relief->t > run->restore)
+			continue;
+		reliefs++;
+		longest = fmax(longest, relief_time(run, relief));
+	}
+	add(claims, reliefs > 0 && longest < RELIEF_S, "relief-at-once",
+	    "the growing guest's balloon rises within 1 s of its call", "at most %.2f s, %d times",
+	    longest, reliefs);
+}
+
+static double daemon_rss(const struct run *run)
+{
+	double most = NAN;
+
+	for (size_t i = 0; run && i < run->n_points; i++)
+		most = fmax(most, run->points[i].daemon_rss_anon);
+	return most;
+}
+
+/* Share of a core; over a restart the two processes are added. */
+static double daemon_cpu(const struct run *run)
+{
+	double sum = 0, time = 0;
+
+	for (size_t i = 1; run && i < run->n_points; i++) {
+		const struct point *now = &run->points[i], *last = &run->points[i - 1];
+
+		if (now->daemon_pid != last->daemon_pid || isnan(now->daemon_cpu))
+			continue;
+		sum += now->daemon_cpu - last->daemon_cpu;
+		time += now->t - last->t;
+	}
+	return time > 0 ? sum / time : NAN;
+}
+
+static void check_daemon(struct claims *claims, const struct run *act, const struct run *control)
+{
+	double rss = fmax(daemon_rss(act), daemon_rss(control)), cpu = daemon_cpu(act);
+
+	add(claims, rss < DAEMON_RSS, "daemon-memory",
+	    "ballastd has less than 8 MiB of private anonymous memory", "%.1f MiB", rss / MIB);
+	add(claims, cpu < DAEMON_CPU, "daemon-cpu", "and takes less than 1 % of a core", "%.2f %%",
+	    100 * cpu);
+}
+
+static void check_kill(struct claims *claims, const struct run *run)
+{
+	const struct point *before = run_at(run, run->kill);
+	double moved = 0, retargeted = 0;
+
+	if (isnan(run->kill) || isnan(run->restart)) {
+		add(claims, false, "kill-moves-nothing", "a killed daemon moves no target",
+		    "it was not killed");
+		return;
+	}
+	for (size_t i = 0; i < run->n_points; i++) {
+		const struct point *now = &run->points[i];
+
+		if (now->t < run->kill || now->t > run->restart + AFTER_RESTART)
+			continue;
+		for (size_t k = 0; k < run->n_guests; k++) {
+			const struct guest_point *was = &before->guests[k], *is = &now->guests[k];
+
+			moved = fmax(moved, fabs(is->actual - was->actual));
+			/* Unknown while there is no daemon, which fmax() passes over. */
+			retargeted = fmax(retargeted, fabs(is->target - was->target));
+		}
+	}
+	add(claims, moved < MOVE_MIN && retargeted < MOVE_MIN, "kill-moves-nothing",
+	    "a kill -9 of ballastd and a restart move no target",
+	    "balloons by %.1f MiB, targets by %.1f MiB", moved / MIB, retargeted / MIB);
+}
+
+void claims_check(struct claims *claims, const struct run *act, const struct run *control)
+{
+	claims->n = 0;
+	check_budget(claims, act, control);
+	check_order(claims, act);
+	check_sheds(claims, act);
+	check_executable(claims, act, control);
+	check_calm(claims, act);
+	check_return(claims, act);
+	check_relief(claims, act);
+	check_daemon(claims, act, control);
+	check_kill(claims, act);
+}
