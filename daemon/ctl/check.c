@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/config/config.h"
+#include "daemon/config/utf8.h"
 #include "daemon/util/cleanup.h"
 
 #define LINE_SHOWN 160 /* columns of a source line */
@@ -31,6 +32,21 @@ static void print_caret(const char *line, unsigned int column)
 	(void)fputs("^\n", stderr);
 }
 
+/* A file with bad bytes must not write to the terminal what it likes. */
+static void make_harmless(char *line)
+{
+	struct place place = { 0 };
+	bool ascii;
+
+	for (char *p = line; *p; p++)
+		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
+			*p = '?';
+	ascii = utf8_check(line, strlen(line), &place) != NULL;
+	for (char *p = line; *p && ascii; p++)
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+}
+
 static void print_source(const struct config_message *message)
 {
 	_cleanup_fclose_ FILE *file = NULL;
@@ -49,10 +65,7 @@ static void print_source(const struct config_message *message)
 			return;
 	}
 	line[strcspn(line, "\r\n")] = '\0';
-	/* A file with bad bytes must not write to the terminal what it likes. */
-	for (char *p = line; *p; p++)
-		if (((unsigned char)*p < ' ' && *p != '\t') || *p == 0x7f)
-			*p = '?';
+	make_harmless(line);
 	(void)fprintf(stderr, "%7u | %.*s\n", message->line, LINE_SHOWN, line);
 	print_caret(line, message->column);
 }

@@ -50,6 +50,11 @@ for unit in conf/systemd/*.service; do
 		say "$name-unit-has-a-watchdog" "$said"
 	fi
 	said=
+	while read -r other; do
+		[ -e "conf/systemd/$other" ] || said="OnFailure=$other is none of ours"
+	done < <(sed -n 's/^OnFailure=//p' "$unit")
+	say "$name-unit-falls-back-on-a-unit-that-exists" "$said"
+	said=
 	while read -r page; do
 		[ -e "daemon/man/$page.scd" ] || said="$unit names the manual page $page"
 	done < <(grep -oE 'man:[a-z.-]+\([0-9]\)' "$unit" | sed -E 's/man:(.*)\((.)\)/\1.\2/')

@@ -92,7 +92,7 @@ static void as_many_rules_as_allowed_load_in_time(void)
 	CU_ASSERT_EQUAL_FATAL(files_load(&files), 0);
 	CU_ASSERT_EQUAL(files.settings->n_rules, CONFIG_RULES_MAX);
 	CU_ASSERT_EQUAL(files.diag.n_warnings, 0);
-	CU_ASSERT(now() - start < 20); /* under valgrind; 1 s as it is */
+	CU_ASSERT(now() - start < 60); /* under valgrind; half a second as it is */
 	files_end(&files);
 	free(text);
 }
