@@ -95,18 +95,20 @@ static bool from_agent(const struct guest_snapshot *guest, struct tiers *t)
 	return true;
 }
 
-/* Without an agent: usable memory that isn't free counts as page cache, the rest is unknown. */
+/* Without an agent: usable memory that isn't free counts as page cache, the rest is unknown. Some
+ * of it is left, because the guest's estimate takes text and cache in use for usable. */
 static bool from_driver(const struct guest_snapshot *guest, struct tiers *t)
 {
 	const struct driver_part *d = &guest->driver;
-	uint64_t left;
+	uint64_t left, spare;
 
 	if (!d->has_usable)
 		return false;
 	split_free(guest, d->has_unused ? d->unused : 0, t, &left);
 	t->free_known = d->has_unused;
 	t->usable = min_u64(d->usable, guest->balloon.actual);
-	t->amount[TIER_FILE] = claim(&left, less(t->usable, d->has_unused ? d->unused : 0));
+	spare = (d->has_unused ? d->unused : 0) + guest->balloon.actual / 8;
+	t->amount[TIER_FILE] = claim(&left, less(t->usable, spare));
 	t->amount[TIER_ANON] = left;
 	t->at_us = d->at_us;
 	return true;

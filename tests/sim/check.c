@@ -96,7 +96,8 @@ static void check_order(struct sim *sim, const struct decision *d)
 		enum guest_state state = sim->plan.verdicts[i].state;
 
 		/* Who can't be asked can't be waited for. */
-		if (state == STATE_BACKOFF || state == STATE_BLIND || state == STATE_EXCLUDED)
+		if (state == STATE_BACKOFF || state == STATE_BLIND || state == STATE_EXCLUDED ||
+		    sim->plan.verdicts[i].reason == REASON_FOREIGN)
 			continue;
 		if (g->exists && g->agent && !g->dead && g->lie == LIE_NONE && g->sheds &&
 		    g->phase == PHASE_RUNNING && g->work.lazyfree_rate == 0 &&

@@ -67,10 +67,11 @@ static void random_trouble(struct sim *sim)
 		g->balloon_target = sim_random(sim, 0, 0.3) * g->max; /* somebody else */
 }
 
-/* What grows without end may end without memory. */
-static bool honest(const struct sim_guest *g)
+/* Whose death would be the balancer's doing: not what grows without end, nor a burst in a guest
+ * that has neither swap nor a balloon that yields. */
+static bool blameless(const struct sim_guest *g)
 {
-	return g->lie == LIE_NONE && !g->grew;
+	return g->lie == LIE_NONE && !g->grew && (g->swap_size > 0 || g->autodeflate);
 }
 
 static int run_seed(uint64_t seed)
@@ -91,7 +92,7 @@ static int run_seed(uint64_t seed)
 		sim_run(&sim, sim_random(&sim, 5, 60));
 	}
 	for (int i = 0; i < sim.n; i++)
-		if (honest(&sim.guests[i]) &&
+		if (blameless(&sim.guests[i]) &&
 		    sim.guests[i].balloon_target <= sim.guests[i].max * 0.5)
 			oom += sim.guests[i].oom_kill > 0;
 	failures = sim.failures;

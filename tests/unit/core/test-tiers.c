@@ -136,7 +136,7 @@ static void without_an_agent_usable_memory_counts_as_page_cache(void)
 	struct tiers t;
 
 	g.agent = (struct agent_part){ .link = AGENT_NONE };
-	g.driver = (struct driver_part){ NOW, true, true, 300 * MIB, 240 * MIB };
+	g.driver = (struct driver_part){ NOW, true, true, 350 * MIB, 240 * MIB };
 	t = read(&g);
 	CU_ASSERT(t.known && !t.from_agent && t.free_known);
 	CU_ASSERT_EQUAL(t.amount[TIER_FREE], 40 * MIB);
