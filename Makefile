@@ -171,7 +171,7 @@ workloads: $(WORKLOADS) ## build the programs that run in test guests
 
 lab: $(B)/lab/guest.img $(LAB_TOOLS) ## build the guests' disk and the tools of the lab
 
-test-programs: all $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
+test-programs: all $(LAB_TOOLS) $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
 
 kernel: ## build the guest kernel, cached by the hash of its inputs
 	@kernel-patches/build.sh

@@ -86,13 +86,16 @@ lab_enter()
 	exit "$rc"
 }
 
-# unshare itself blocks the signals: pass them to the first process inside.
+# unshare itself blocks the signals: pass them to the first process inside, and to what it has
+# started, since bash runs its trap only when the command it waits for has ended.
 lab_forward()
 {
 	local inner
 	inner=$(cat "/proc/$2/task/$2/children" 2>/dev/null)
-	# shellcheck disable=SC2086 # a list of numbers
-	[ -z "$inner" ] || kill "-$1" $inner 2>/dev/null
+	[ -n "$inner" ] || return 0
+	inner=${inner%% *}
+	# shellcheck disable=SC2046 # a list of numbers
+	kill "-$1" "$inner" $(cat "/proc/$inner/task/$inner/children" 2>/dev/null) 2>/dev/null
 }
 
 # Folders of labs that were killed; those whose lock is held are alive.

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The demo on real guests, in act mode and, as the control, in observe mode: every claim that it
+# makes is one test here.
+
+cd "$(dirname "$0")/../.." || exit 1
+out=${BALLAST_BUILD:-build}/test-demo
+rm -rf "$out"
+mkdir -p "$out" || exit 1
+
+for mode in act observe; do
+	if ! BALLAST_QUIET=1 tests/lab/demo.sh "--$mode" --out "$out"; then
+		echo "not ok demo-runs-in-$mode-mode - see above"
+		tail -n 20 "$out/$mode-logs/ballastd.log"
+		exit 1
+	fi
+	echo "ok demo-runs-in-$mode-mode"
+done
+
+# The daemon said nothing that sounds like trouble.
+if grep -h -i -E 'error|fail|assert|sanitizer|corrupt' "$out"/*-logs/ballastd.log; then
+	echo "not ok ballastd-had-no-trouble - see above"
+else
+	echo "ok ballastd-had-no-trouble"
+fi
+
+# In the record "actual" of the hypervisor comes just before "ram"; all guests have the same maximum.
+moved=$(grep -o '"actual":[0-9]*,"ram"' "$out/observe.jsonl" | sort -u | wc -l)
+if [ "$moved" = 1 ]; then
+	echo "ok observing-moves-no-balloon"
+else
+	echo "not ok observing-moves-no-balloon - $moved different sizes were seen"
+fi
+
+"${BALLAST_BUILD:-build}/tests/lab/demo-report" --tap --act "$out/act.jsonl" \
+	--control "$out/observe.jsonl" --svg "$out/demo.svg"
