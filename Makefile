@@ -179,7 +179,7 @@ kernel: ## build the guest kernel, cached by the hash of its inputs
 demo: ## the main job on real guests: cut a host's budget and watch it being balanced
 	@tests/lab/demo.sh
 
-test: ## everything that CI runs; ends with "N passed, N failed"
+test: deps ## everything that CI runs; ends with "N passed, N failed"
 	@tests/run lint unit sim integration vm
 
 check-unit check-sim check-integration check-vm: check-%: ## run one group of tests
