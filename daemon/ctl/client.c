@@ -12,7 +12,7 @@
 #include "daemon/util/cleanup.h"
 #include "daemon/util/time.h"
 
-#define CALL_US (10 * USEC_PER_SEC)
+#define CALL_US (5 * USEC_PER_SEC)
 
 static void drop_bus(sd_bus **bus)
 {
@@ -139,6 +139,24 @@ static int call_error(const sd_bus_error *error, int r, const char *path)
 	return no_daemon(r, path);
 }
 
+/* sd_bus_call() has a time limit for the answer, but not for the greeting before it. */
+static int await_ready(sd_bus *bus)
+{
+	uint64_t until = now_us() + CALL_US;
+	int r;
+
+	while ((r = sd_bus_is_ready(bus)) == 0) {
+		r = sd_bus_process(bus, NULL);
+		if (r > 0)
+			continue;
+		if (r == 0)
+			r = now_us() < until ? sd_bus_wait(bus, until - now_us()) : -ETIMEDOUT;
+		if (r < 0 && r != -EINTR)
+			return r;
+	}
+	return r;
+}
+
 int client_call(const struct client_options *options, const char *method, bool with_guest,
 		sd_bus_message **ret_answer)
 {
@@ -150,6 +168,8 @@ int client_call(const struct client_options *options, const char *method, bool w
 	int r;
 
 	r = open_bus(options, &path, &address, &bus);
+	if (r >= 0)
+		r = await_ready(bus);
 	if (r < 0)
 		return no_daemon(r, path);
 	r = sd_bus_message_new_method_call(bus, &call, options->system ? BUS_NAME : NULL, BUS_PATH,

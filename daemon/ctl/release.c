@@ -3,9 +3,10 @@
  * `ballastctl release --direct`: every running domain gets its maximum back, without the daemon.
  * It is for when the daemon is gone, so it shares nothing with it but libvirt itself.
  *
- * One guest whose QEMU stands still would block the call for good, so each domain is the business
- * of a child with a connection of its own and a deadline. That is a little longer than libvirt
- * waits for a domain's job (30 s), so that its own message comes first.
+ * A guest whose QEMU stands still would block the call for good, so each domain is the business of
+ * a child with a connection of its own and a deadline, some of them side by side. The deadline is
+ * a little longer than libvirt waits for a domain's job (30 s), so that its own message comes
+ * first.
  */
 #include <getopt.h>
 #include <libvirt/libvirt.h>
@@ -22,7 +23,8 @@
 #include "daemon/util/cleanup.h"
 #include "daemon/util/parse.h"
 
-#define DEADLINE_S 35
+#define DEADLINE_S   35
+#define SIDE_BY_SIDE 8
 
 static void ignore_error(void *userdata, virErrorPtr error)
 {
@@ -76,41 +78,81 @@ static int release_domain(const char *uri, const unsigned char *uuid, const char
 	return CTL_FAILED;
 }
 
-static int release_in_child(const char *uri, virDomainPtr domain)
+/* The children under way. */
+struct children {
+	struct child {
+		pid_t pid; /* 0: this place is free */
+		char name[TERMINAL_TEXT];
+	} child[SIDE_BY_SIDE];
+	size_t n;
+	int status; /* CTL_FAILED as soon as one has failed */
+};
+
+static void reap_one(struct children *children)
 {
+	int status;
+	pid_t pid = wait(&status);
+
+	for (size_t i = 0; i < SIDE_BY_SIDE; i++) {
+		struct child *child = &children->child[i];
+
+		if (child->pid != pid)
+			continue;
+		if (!WIFEXITED(status))
+			complain("%s: not released: no answer within %d s", child->name,
+				 DEADLINE_S);
+		if (!WIFEXITED(status) || WEXITSTATUS(status) != CTL_OK)
+			children->status = CTL_FAILED;
+		child->pid = 0;
+		children->n--;
+	}
+}
+
+static struct child *free_child(struct children *children)
+{
+	if (children->n == SIDE_BY_SIDE)
+		reap_one(children);
+	for (size_t i = 0; i < SIDE_BY_SIDE; i++)
+		if (children->child[i].pid == 0)
+			return &children->child[i];
+	return NULL;
+}
+
+static void start_child(struct children *children, const char *uri, virDomainPtr domain)
+{
+	struct child *child = free_child(children);
 	unsigned char uuid[VIR_UUID_BUFLEN];
-	char name[TERMINAL_TEXT];
 	struct terminal terminal;
 	int status;
-	pid_t child;
 
 	terminal_init(&terminal);
-	terminal_safe(&terminal, virDomainGetName(domain), name);
-	if (virDomainGetUUID(domain, uuid) < 0)
-		return CTL_FAILED;
+	if (child && virDomainGetUUID(domain, uuid) == 0) {
+		terminal_safe(&terminal, virDomainGetName(domain), child->name);
+		child->pid = fork();
+	}
+	if (!child || child->pid < 0) {
+		complain("%s: not released: %m", virDomainGetName(domain));
+		children->status = CTL_FAILED;
+		if (child)
+			child->pid = 0;
+		return;
+	}
+	if (child->pid > 0) {
+		children->n++;
+		return;
+	}
+	(void)alarm(DEADLINE_S);
+	status = release_domain(uri, uuid, child->name);
 	(void)fflush(stdout);
-	child = fork();
-	if (child == 0) {
-		(void)alarm(DEADLINE_S);
-		status = release_domain(uri, uuid, name);
-		(void)fflush(stdout);
-		_exit(status);
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child) {
-		complain("%s: not released: %m", name);
-		return CTL_FAILED;
-	}
-	if (WIFEXITED(status))
-		return WEXITSTATUS(status);
-	complain("%s: not released: no answer within %d s", name, DEADLINE_S);
-	return CTL_FAILED;
+	_exit(status);
 }
 
 static int release_all(const char *uri)
 {
 	_cleanup_(drop_connection) virConnectPtr connection = NULL;
+	struct children children = { .status = CTL_OK };
 	virDomainPtr *domains = NULL;
-	int n = -1, status = CTL_OK;
+	int n = -1;
 
 	virSetErrorFunc(NULL, ignore_error);
 	connection = virConnectOpen(uri);
@@ -122,13 +164,15 @@ static int release_all(const char *uri)
 	}
 	if (n == 0)
 		printf("no domain is running at %s\n", uri);
+	(void)fflush(stdout); /* or each child would print it again */
 	for (int i = 0; i < n; i++) {
-		if (release_in_child(uri, domains[i]) != CTL_OK)
-			status = CTL_FAILED;
+		start_child(&children, uri, domains[i]);
 		virDomainFree(domains[i]);
 	}
 	free(domains);
-	return status;
+	while (children.n > 0)
+		reap_one(&children);
+	return children.status;
 }
 
 /* The daemon's own URI, as far as its configuration can be read; else the built-in one. */
