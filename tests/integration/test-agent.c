@@ -460,16 +460,11 @@ static void host_goes_and_comes_and_each_session_has_its_nonce(void)
 static void host_that_does_not_read_gets_whole_frames_later(void)
 {
 	struct wire_message msg;
-	uint32_t want = 0;
+	uint32_t want = 1;
 	struct bench b;
-	int size = 1;
+	uint64_t end;
 
-	prepare(&b);
-	/* A small buffer is full after a few frames. */
-	(void)setsockopt(b.peer.listener, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	start(&b);
-	meet(&b);
-	want = 1;
+	setup(&b);
 	msg = peer_command(&b.peer, WIRE_RATE);
 	msg.rate.interval_ms = 100;
 	CU_ASSERT(peer_send(&b.peer, &msg));
@@ -480,13 +475,12 @@ static void host_that_does_not_read_gets_whole_frames_later(void)
 			break;
 	}
 	(void)usleep(500000);
-	for (int i = 0; i < 200 && peer_next(&b.peer, &msg, 1000); i++)
+	/* No sequence number is missing: what was dropped was dropped before its first byte. */
+	end = peer_now_us() + 1500000;
+	while (peer_now_us() < end && peer_next(&b.peer, &msg, 1000))
 		CU_ASSERT_EQUAL(msg.seq, want++);
 	CU_ASSERT_EQUAL(b.peer.bad, 0);
-	CU_ASSERT(want > 100);
-	/* ... and goes on with what is new */
-	CU_ASSERT(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
-	CU_ASSERT_EQUAL(b.peer.bad, 0);
+	CU_ASSERT(want > 200);
 	teardown(&b);
 }
 
@@ -554,8 +548,9 @@ static void agent_stays_under_one_and_a_half_mib(void)
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
 	CU_ASSERT(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
 	kib = resident_kib(b.pid);
+	CU_ASSERT(kib > 0);
 #ifndef __SANITIZE_ADDRESS__
-	CU_ASSERT(kib > 0 && kib < 1536);
+	CU_ASSERT(kib < 1536);
 #endif
 	teardown(&b);
 }

@@ -239,7 +239,10 @@ static void lazyfree_alone_needs_a_kernel_that_takes_it_first(void)
 	CU_ASSERT_EQUAL(run_shed(&root, &order, &shed), -EOPNOTSUPP);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"), "");
 	fake_write(&root, LAZYFREE_FIRST, "2\n");
+	fake_write(&root, "/proc/vmstat", "nr_lazyfree 128\nnr_exec_mapped 0\n");
 	CU_ASSERT_EQUAL(run_shed(&root, &order, &shed), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
+			       "524288 swappiness=0");
 	fake_root_remove(&root);
 }
 
