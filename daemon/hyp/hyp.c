@@ -3,6 +3,7 @@
 #include "daemon/hyp/hyp.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -226,10 +227,13 @@ static bool balloon_queued(const struct hyp *h, const uint8_t uuid[16])
 	for (const struct job *job = h->act.jobs; job; job = job->next)
 		if (job->kind == JOB_BALLOON && memcmp(job->uuid, uuid, sizeof(job->uuid)) == 0)
 			return true;
-	for (size_t i = 0; i < LANE_THREADS; i++)
-		if (h->act.calls[i].active && h->act.calls[i].job.kind == JOB_BALLOON &&
-		    memcmp(h->act.calls[i].job.uuid, uuid, sizeof(h->act.calls[i].job.uuid)) == 0)
+	for (size_t i = 0; i < WORKERS; i++) {
+		const struct call *call = &h->act.workers[i].call;
+
+		if (call->active && call->job.kind == JOB_BALLOON &&
+		    memcmp(call->job.uuid, uuid, sizeof(call->job.uuid)) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -328,6 +332,7 @@ static int thread_start(struct hyp *h, void (*run)(struct hyp *, void *), void *
 {
 	struct thread *thread = &h->threads[h->n_threads];
 	pthread_attr_t attr;
+	sigset_t all, before;
 	int r;
 
 	*thread = (struct thread){ .hyp = h, .run = run, .arg = arg };
@@ -338,7 +343,11 @@ static int thread_start(struct hyp *h, void (*run)(struct hyp *, void *), void *
 	(void)pthread_mutex_lock(&h->lock);
 	h->refs++;
 	(void)pthread_mutex_unlock(&h->lock);
+	/* Signals are the daemon's; and libvirt writes to sockets that libvirtd has left (SIGPIPE). */
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	r = pthread_create(&thread->id, &attr, thread_main, thread);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attr);
 	if (r) {
 		h->refs--;
@@ -352,10 +361,10 @@ static int start_threads(struct hyp *h)
 {
 	int r = thread_start(h, events_run, NULL);
 
-	for (int i = 0; r == 0 && i < LANE_THREADS; i++) {
-		r = thread_start(h, lane_run, &h->stats);
+	for (int i = 0; r == 0 && i < WORKERS; i++) {
+		r = thread_start(h, lane_run, &h->stats.workers[i]);
 		if (r == 0 && !h->read_only)
-			r = thread_start(h, lane_run, &h->act);
+			r = thread_start(h, lane_run, &h->act.workers[i]);
 	}
 	return r == 0 ? thread_start(h, keeper_run, NULL) : r;
 }
@@ -392,6 +401,13 @@ static void init_conds(struct hyp *h)
 	(void)pthread_condattr_destroy(&attr);
 }
 
+static void init_lane(struct hyp *h, struct lane *lane)
+{
+	lane->hyp = h;
+	for (size_t i = 0; i < WORKERS; i++)
+		lane->workers[i].lane = lane;
+}
+
 int hyp_new(struct hyp **ret, const struct hyp_options *options)
 {
 	struct hyp *h;
@@ -406,7 +422,8 @@ int hyp_new(struct hyp **ret, const struct hyp_options *options)
 	set_options(h, options);
 	init_conds(h);
 	h->refs = 1;
-	h->stats.hyp = h->act.hyp = h;
+	init_lane(h, &h->stats);
+	init_lane(h, &h->act);
 	h->timer = virEventAddTimeout(-1, events_on_timer, h, NULL);
 	h->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->timer < 0 || h->event_fd < 0)

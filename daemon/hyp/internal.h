@@ -5,12 +5,15 @@
  * Theory of operation. One thread runs libvirt's event loop: its callbacks take the lock, note and
  * queue, and never call libvirt. One thread, the keeper, connects, lists and describes domains:
  * calls that libvirtd answers without asking a QEMU. Calls that wait for a QEMU are made in two
- * lanes, statistics and actuation, each with its own connection, so that a hung call of the one
- * can't hold up the other (libvirtd serves five calls of a connection at a time), and each with
- * two threads: a thread that waits for an answer makes no other call, so a lane never has more
- * than two calls unreturned. Each call has a slot with a deadline, which the event loop's timer
+ * lanes, statistics and actuation, so that a hung call of the one can't hold up the other, each
+ * with two workers: a worker that waits for an answer makes no other call, so a lane never has
+ * more than two calls unreturned. A worker's call has a deadline, which the event loop's timer
  * checks; a call that misses its deadline makes its domain a suspect. Suspects get no calls until
  * theirs returns.
+ *
+ * Each worker has a connection of its own. In libvirt up to 9.9 the second of two threads that
+ * call through one connection may wait for seconds, though its answer is there: the thread that
+ * polls for both misses the wake-up when it comes just before it polls.
  *
  * Everything in struct hyp is under the lock, but what is set once before the threads start. No
  * libvirt call is ever made with the lock held. Whoever comes back from a call compares the
@@ -28,9 +31,9 @@
 #include "daemon/hyp/hyp.h"
 #include "daemon/util/cleanup.h"
 
-#define LANE_THREADS	 2
+#define WORKERS		 2 /* of a lane */
 #define EVENTS_MAX	 8
-#define THREADS_MAX	 (2 * LANE_THREADS + 2)
+#define THREADS_MAX	 (2 * WORKERS + 2)
 #define SUSPECT_AFTER_US (3 * UINT64_C(1000000)) /* of statistics that another job kept from us */
 
 DEFINE_CLEANUP(virDomainPtr, virDomainFree);
@@ -71,7 +74,7 @@ struct job {
 	struct job *next;
 };
 
-/* A call that is under way in a lane's thread. */
+/* A call that is under way in a worker. */
 struct call {
 	bool active;
 	bool overdue;
@@ -80,11 +83,16 @@ struct call {
 	uint64_t sent_us, deadline_us;
 };
 
+struct worker {
+	struct lane *lane;
+	virConnectPtr conn; /* NULL: not connected */
+	struct call call;
+};
+
 struct lane {
 	struct hyp *hyp;
-	virConnectPtr conn; /* NULL: not connected */
 	struct job *jobs; /* first in, first out */
-	struct call calls[LANE_THREADS];
+	struct worker workers[WORKERS];
 	pthread_cond_t wake;
 };
 
@@ -168,14 +176,15 @@ void lane_run(struct hyp *h, void *arg);
 void calls_check(struct hyp *h, uint64_t now); /* with the lock held */
 bool lane_overdue(const struct lane *lane); /* with the lock held: a call is overdue */
 bool lane_full(const struct lane *lane); /* with the lock held: all its calls are overdue */
-struct call *call_begin(struct lane *lane, const struct job *job, const uint8_t *uuid,
-			uint64_t deadline_us); /* with the lock held */
-bool call_end(struct lane *lane, struct call *call); /* with the lock held; was it in time? */
-void act_run(struct lane *lane, virConnectPtr conn, uint64_t generation, const struct job *job);
+void call_begin(struct worker *worker, const struct job *job, const uint8_t *uuid,
+		uint64_t deadline_us); /* with the lock held; @uuid NULL: for all domains */
+bool call_end(struct worker *worker); /* with the lock held; was it in time? */
+void act_run(struct worker *worker, virConnectPtr conn, uint64_t generation, const struct job *job);
 
 /* libvirt-stats.c */
-void stats_run(struct lane *lane, virConnectPtr conn, uint64_t generation, const struct job *job);
-void stats_overdue(struct hyp *h, struct call *call); /* with the lock held */
+void stats_run(struct worker *worker, virConnectPtr conn, uint64_t generation,
+	       const struct job *job);
+void stats_overdue(struct hyp *h, const struct call *call); /* with the lock held */
 void stats_round_end(struct hyp *h, int code); /* with the lock held */
 
 #endif

@@ -68,22 +68,41 @@ static void close_one(virConnectPtr *conn)
 	*conn = NULL;
 }
 
+static int connect_lane(struct hyp *h, struct lane *lane)
+{
+	for (size_t i = 0; i < WORKERS; i++) {
+		virConnectPtr conn = open_one(h);
+
+		if (!conn)
+			return -EIO;
+		(void)pthread_mutex_lock(&h->lock);
+		lane->workers[i].conn = conn;
+		(void)pthread_mutex_unlock(&h->lock);
+	}
+	return 0;
+}
+
 /* Called by the keeper alone, which is the only one to set the connections. */
 static int connect_all(struct hyp *h)
 {
-	virConnectPtr stats, act = NULL;
-
 	h->conn = open_one(h);
 	if (!h->conn || events_register(h, h->conn) < 0)
 		return -EIO;
-	stats = open_one(h);
-	if (stats && !h->read_only)
-		act = open_one(h);
-	(void)pthread_mutex_lock(&h->lock);
-	h->stats.conn = stats;
-	h->act.conn = act;
-	(void)pthread_mutex_unlock(&h->lock);
-	return stats && (act || h->read_only) ? 0 : -EIO;
+	if (connect_lane(h, &h->stats) < 0)
+		return -EIO;
+	return h->read_only ? 0 : connect_lane(h, &h->act);
+}
+
+static void disconnect_lane(struct hyp *h, struct lane *lane)
+{
+	for (size_t i = 0; i < WORKERS; i++) {
+		virConnectPtr conn = lane->workers[i].conn;
+
+		(void)pthread_mutex_lock(&h->lock);
+		lane->workers[i].conn = NULL;
+		(void)pthread_mutex_unlock(&h->lock);
+		close_one(&conn);
+	}
 }
 
 /* Answer what will never be carried out; with the lock held. */
@@ -124,12 +143,7 @@ static void forget_calls(struct hyp *h)
 
 static void disconnect(struct hyp *h, const char *why, int code)
 {
-	virConnectPtr stats, act;
-
 	(void)pthread_mutex_lock(&h->lock);
-	stats = h->stats.conn;
-	act = h->act.conn;
-	h->stats.conn = h->act.conn = NULL;
 	h->connected = h->synced = false;
 	h->generation++;
 	fail_jobs(h);
@@ -139,8 +153,8 @@ static void disconnect(struct hyp *h, const char *why, int code)
 	(void)pthread_mutex_unlock(&h->lock);
 	if (h->conn)
 		events_deregister(h, h->conn);
-	close_one(&stats);
-	close_one(&act);
+	disconnect_lane(h, &h->stats);
+	disconnect_lane(h, &h->act);
 	close_one(&h->conn);
 	virResetLastError();
 }

@@ -23,7 +23,7 @@ void stats_round_end(struct hyp *h, int code)
 }
 
 /* A call of the lane has missed its deadline: have the other thread go on, or give up. */
-void stats_overdue(struct hyp *h, struct call *call)
+void stats_overdue(struct hyp *h, const struct call *call)
 {
 	struct job job = { .kind = JOB_SIFT, .round = call->job.round };
 
@@ -182,26 +182,26 @@ static void note_job(struct hyp *h, const uint8_t uuid[16], bool active)
 	}
 }
 
-static void check_job(struct lane *lane, virDomainPtr dom, const struct job *job)
+static void check_job(struct worker *worker, virDomainPtr dom, const struct job *job)
 {
-	struct hyp *h = lane->hyp;
+	struct hyp *h = worker->lane->hyp;
 	virDomainJobInfo info = { 0 };
-	struct call *call = NULL;
+	bool due, in_time;
 	uint8_t uuid[16];
-	bool in_time;
 	int r;
 
 	if (virDomainGetUUID(dom, uuid) < 0)
 		return;
 	(void)pthread_mutex_lock(&h->lock);
-	if (is_job_check_due(h, uuid))
-		call = call_begin(lane, job, uuid, h->stats_deadline_us);
+	due = is_job_check_due(h, uuid);
+	if (due)
+		call_begin(worker, job, uuid, h->stats_deadline_us);
 	(void)pthread_mutex_unlock(&h->lock);
-	if (!call)
+	if (!due)
 		return;
 	r = virDomainGetJobInfo(dom, &info);
 	(void)pthread_mutex_lock(&h->lock);
-	in_time = call_end(lane, call);
+	in_time = call_end(worker);
 	if (r == 0 && in_time)
 		note_job(h, uuid,
 			 info.type == VIR_DOMAIN_JOB_BOUNDED ||
@@ -210,19 +210,18 @@ static void check_job(struct lane *lane, virDomainPtr dom, const struct job *job
 }
 
 /* One call, for all domains or for one. Returns the number of records, negative on error. */
-static int ask(struct lane *lane, virConnectPtr conn, virDomainPtr only, const struct job *job,
+static int ask(struct worker *worker, virConnectPtr conn, virDomainPtr only, const struct job *job,
 	       virDomainStatsRecordPtr **ret_records, bool *ret_in_time)
 {
 	virDomainPtr doms[] = { only, NULL };
 	uint8_t uuid[16] = { 0 };
-	struct call *call;
 	int n;
 
 	if (only && virDomainGetUUID(only, uuid) < 0)
 		return -1;
-	(void)pthread_mutex_lock(&lane->hyp->lock);
-	call = call_begin(lane, job, only ? uuid : NULL, lane->hyp->stats_deadline_us);
-	(void)pthread_mutex_unlock(&lane->hyp->lock);
+	(void)pthread_mutex_lock(&worker->lane->hyp->lock);
+	call_begin(worker, job, only ? uuid : NULL, worker->lane->hyp->stats_deadline_us);
+	(void)pthread_mutex_unlock(&worker->lane->hyp->lock);
 	if (only)
 		n = virDomainListGetStats(doms, WHAT, ret_records,
 					  VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT);
@@ -230,24 +229,24 @@ static int ask(struct lane *lane, virConnectPtr conn, virDomainPtr only, const s
 		n = virConnectGetAllDomainStats(conn, WHAT, ret_records,
 						VIR_CONNECT_GET_ALL_DOMAINS_STATS_ACTIVE |
 							VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT);
-	(void)pthread_mutex_lock(&lane->hyp->lock);
-	*ret_in_time = call_end(lane, call);
-	(void)pthread_mutex_unlock(&lane->hyp->lock);
+	(void)pthread_mutex_lock(&worker->lane->hyp->lock);
+	*ret_in_time = call_end(worker);
+	(void)pthread_mutex_unlock(&worker->lane->hyp->lock);
 	return n;
 }
 
 /* What a late call brings was true at some time since it was sent, nobody knows when: not used. */
-static void take_records(struct lane *lane, virDomainStatsRecordPtr *records, int n,
+static void take_records(struct worker *worker, virDomainStatsRecordPtr *records, int n,
 			 uint64_t generation, const struct job *job, bool in_time)
 {
-	struct hyp *h = lane->hyp;
+	struct hyp *h = worker->lane->hyp;
 
 	(void)pthread_mutex_lock(&h->lock);
 	for (int i = 0; i < n && in_time && is_current(h, generation, job); i++)
 		publish(h, records[i]);
 	(void)pthread_mutex_unlock(&h->lock);
 	for (int i = 0; i < n && in_time; i++)
-		check_job(lane, records[i]->dom, job);
+		check_job(worker, records[i]->dom, job);
 	if (n >= 0)
 		virDomainStatsRecordListFree(records);
 }
@@ -276,9 +275,10 @@ static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, con
 	return askable;
 }
 
-static void sift(struct lane *lane, virConnectPtr conn, uint64_t generation, const struct job *job)
+static void sift(struct worker *worker, virConnectPtr conn, uint64_t generation,
+		 const struct job *job)
 {
-	struct hyp *h = lane->hyp;
+	struct hyp *h = worker->lane->hyp;
 	virDomainStatsRecordPtr *records = NULL;
 	virDomainPtr *doms = NULL;
 	bool in_time;
@@ -287,8 +287,8 @@ static void sift(struct lane *lane, virConnectPtr conn, uint64_t generation, con
 	n = virConnectListAllDomains(conn, &doms, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	for (int i = 0; i < n; i++) {
 		if (is_askable(h, doms[i], generation, job)) {
-			n_records = ask(lane, conn, doms[i], job, &records, &in_time);
-			take_records(lane, records, n_records, generation, job, in_time);
+			n_records = ask(worker, conn, doms[i], job, &records, &in_time);
+			take_records(worker, records, n_records, generation, job, in_time);
 		}
 		(void)virDomainFree(doms[i]);
 	}
@@ -309,19 +309,20 @@ static bool has_suspects(struct hyp *h)
 	return found;
 }
 
-void stats_run(struct lane *lane, virConnectPtr conn, uint64_t generation, const struct job *job)
+void stats_run(struct worker *worker, virConnectPtr conn, uint64_t generation,
+	       const struct job *job)
 {
-	struct hyp *h = lane->hyp;
+	struct hyp *h = worker->lane->hyp;
 	virDomainStatsRecordPtr *records = NULL;
 	bool in_time = false;
 	int n;
 
 	if (job->kind == JOB_SIFT || has_suspects(h)) {
-		sift(lane, conn, generation, job);
+		sift(worker, conn, generation, job);
 		return;
 	}
-	n = ask(lane, conn, NULL, job, &records, &in_time);
-	take_records(lane, records, n, generation, job, in_time);
+	n = ask(worker, conn, NULL, job, &records, &in_time);
+	take_records(worker, records, n, generation, job, in_time);
 	/* When it was late, the other thread has the round. */
 	if (in_time)
 		round_through(h, generation, job, n < 0 ? -EIO : 0);

@@ -13,16 +13,14 @@
 
 /* --- Calls and their deadlines; with the lock held -------------------------------------------- */
 
-struct call *call_begin(struct lane *lane, const struct job *job, const uint8_t *uuid,
-			uint64_t deadline_us)
+void call_begin(struct worker *worker, const struct job *job, const uint8_t *uuid,
+		uint64_t deadline_us)
 {
-	struct domain *domain = uuid ? domain_find(lane->hyp, uuid) : NULL;
-	struct call *call = lane->calls;
+	struct hyp *h = worker->lane->hyp;
+	struct domain *domain = uuid ? domain_find(h, uuid) : NULL;
+	struct call *call = &worker->call;
 	uint64_t now = now_us();
 
-	/* There is one for each thread. */
-	while (call->active)
-		call++;
 	*call = (struct call){ .active = true,
 			       .job = *job,
 			       .for_all = !uuid,
@@ -32,36 +30,36 @@ struct call *call_begin(struct lane *lane, const struct job *job, const uint8_t 
 		memcpy(call->job.uuid, uuid, sizeof(call->job.uuid));
 	if (domain)
 		domain->in_call = true;
-	events_arm(lane->hyp, call->deadline_us);
-	return call;
+	events_arm(h, call->deadline_us);
 }
 
-bool call_end(struct lane *lane, struct call *call)
+bool call_end(struct worker *worker)
 {
-	struct domain *domain = call->for_all ? NULL : domain_find(lane->hyp, call->job.uuid);
-	bool in_time = !call->overdue;
+	struct hyp *h = worker->lane->hyp;
+	struct call *call = &worker->call;
+	struct domain *domain = call->for_all ? NULL : domain_find(h, call->job.uuid);
 
 	call->active = false;
 	if (domain) {
 		domain->in_call = false;
-		domain_set_suspect(lane->hyp, domain, &domain->hung, false);
+		domain_set_suspect(h, domain, &domain->hung, false);
 	}
-	(void)pthread_cond_broadcast(&lane->wake);
-	return in_time;
+	(void)pthread_cond_broadcast(&worker->lane->wake);
+	return !call->overdue;
 }
 
 bool lane_overdue(const struct lane *lane)
 {
-	for (size_t i = 0; i < LANE_THREADS; i++)
-		if (lane->calls[i].active && lane->calls[i].overdue)
+	for (size_t i = 0; i < WORKERS; i++)
+		if (lane->workers[i].call.active && lane->workers[i].call.overdue)
 			return true;
 	return false;
 }
 
 bool lane_full(const struct lane *lane)
 {
-	for (size_t i = 0; i < LANE_THREADS; i++)
-		if (!lane->calls[i].active || !lane->calls[i].overdue)
+	for (size_t i = 0; i < WORKERS; i++)
+		if (!lane->workers[i].call.active || !lane->workers[i].call.overdue)
 			return false;
 	return true;
 }
@@ -122,8 +120,8 @@ void calls_check(struct hyp *h, uint64_t now)
 	struct lane *lanes[] = { &h->stats, &h->act };
 
 	for (size_t l = 0; l < 2; l++) {
-		for (size_t i = 0; i < LANE_THREADS; i++) {
-			struct call *call = &lanes[l]->calls[i];
+		for (size_t i = 0; i < WORKERS; i++) {
+			struct call *call = &lanes[l]->workers[i].call;
 
 			if (!call->active || call->overdue)
 				continue;
@@ -156,20 +154,14 @@ static int to_status(int code)
 		return -ETIMEDOUT;
 	case VIR_ERR_RPC:
 	case VIR_ERR_INVALID_CONN:
-	case VIR_ERR_SYSTEM_ERROR:
 		return -ENOTCONN;
 	default:
 		return -EIO;
 	}
 }
 
-/* The calls themselves; without the lock. */
-static int call_libvirt(const struct hyp *h, virConnectPtr conn, const struct job *job)
+static int call_domain(const struct hyp *h, virDomainPtr dom, const struct job *job)
 {
-	_cleanup_(virDomainFreep) virDomainPtr dom = virDomainLookupByUUID(conn, job->uuid);
-
-	if (!dom)
-		return -1;
 	if (job->kind == JOB_PERIOD)
 		return virDomainSetMemoryStatsPeriod(dom, (int)(h->period_us / USEC_PER_SEC),
 						     VIR_DOMAIN_AFFECT_LIVE);
@@ -177,25 +169,36 @@ static int call_libvirt(const struct hyp *h, virConnectPtr conn, const struct jo
 				       VIR_DOMAIN_MEM_LIVE);
 }
 
-void act_run(struct lane *lane, virConnectPtr conn, uint64_t generation, const struct job *job)
+/* The call itself; without the lock. The error is taken before another call resets it. */
+static int call_libvirt(const struct hyp *h, virConnectPtr conn, const struct job *job,
+			char ret_text[HYP_TEXT_MAX], int *ret_code)
 {
-	struct hyp *h = lane->hyp;
-	struct call *call;
+	virDomainPtr dom = virDomainLookupByUUID(conn, job->uuid);
+	int r = dom ? call_domain(h, dom, job) : -1;
+
+	if (r < 0)
+		error_copy(ret_text, HYP_TEXT_MAX, ret_code);
+	if (dom)
+		(void)virDomainFree(dom);
+	return r;
+}
+
+void act_run(struct worker *worker, virConnectPtr conn, uint64_t generation, const struct job *job)
+{
+	struct hyp *h = worker->lane->hyp;
 	char text[HYP_TEXT_MAX] = "";
 	uint64_t sent_us;
 	int r, code = 0;
 
 	(void)pthread_mutex_lock(&h->lock);
-	call = call_begin(lane, job, job->uuid, h->call_deadline_us);
-	sent_us = call->sent_us;
+	call_begin(worker, job, job->uuid, h->call_deadline_us);
+	sent_us = worker->call.sent_us;
 	(void)pthread_mutex_unlock(&h->lock);
 
-	r = call_libvirt(h, conn, job);
-	if (r < 0)
-		error_copy(text, sizeof(text), &code);
+	r = call_libvirt(h, conn, job, text, &code);
 
 	(void)pthread_mutex_lock(&h->lock);
-	if (call_end(lane, call) && job->kind == JOB_BALLOON)
+	if (call_end(worker) && job->kind == JOB_BALLOON)
 		push_done(h, job, sent_us,
 			  generation != h->generation ? -ENOTCONN
 			  : r < 0		      ? to_status(code)
@@ -219,22 +222,23 @@ static bool take_possible(struct lane *lane, struct job *ret)
 	return false;
 }
 
-static bool next_job(struct lane *lane, struct job *ret_job, virConnectPtr *ret_conn,
+static bool next_job(struct worker *worker, struct job *ret_job, virConnectPtr *ret_conn,
 		     uint64_t *ret_generation)
 {
+	struct lane *lane = worker->lane;
 	struct hyp *h = lane->hyp;
 	bool have = false;
 
 	(void)pthread_mutex_lock(&h->lock);
 	while (!h->stopping && !have) {
-		have = lane->conn && take_possible(lane, ret_job);
+		have = worker->conn && take_possible(lane, ret_job);
 		if (!have)
 			(void)pthread_cond_wait(&lane->wake, &h->lock);
 	}
 	if (have) {
 		/* Our own reference: the keeper may close it meanwhile. */
-		(void)virConnectRef(lane->conn);
-		*ret_conn = lane->conn;
+		(void)virConnectRef(worker->conn);
+		*ret_conn = worker->conn;
 		*ret_generation = h->generation;
 	}
 	(void)pthread_mutex_unlock(&h->lock);
@@ -243,16 +247,16 @@ static bool next_job(struct lane *lane, struct job *ret_job, virConnectPtr *ret_
 
 void lane_run(struct hyp *h, void *arg)
 {
-	struct lane *lane = arg;
+	struct worker *worker = arg;
 	uint64_t generation;
 	virConnectPtr conn;
 	struct job job;
 
-	while (next_job(lane, &job, &conn, &generation)) {
-		if (lane == &h->stats)
-			stats_run(lane, conn, generation, &job);
+	while (next_job(worker, &job, &conn, &generation)) {
+		if (worker->lane == &h->stats)
+			stats_run(worker, conn, generation, &job);
 		else
-			act_run(lane, conn, generation, &job);
+			act_run(worker, conn, generation, &job);
 		(void)virConnectClose(conn);
 		virResetLastError();
 	}
