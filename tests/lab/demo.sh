@@ -162,27 +162,7 @@ set_budget()
 		    size: $1
 		    hard: true
 	EOF
-	kill -HUP "$daemon"
-}
-
-start_daemon()
-{
-	"$LAB_BUILD/ballastd" --config "$conf/ballast.yaml" --uri "$LAB_URI" \
-		--runtime-dir /run/ballast 2>>"$LAB_DIR/log/ballastd.log" &
-	daemon=$!
-	lab_pids+=("$daemon")
-	echo "$daemon" >"$LAB_DIR/ballastd.pid"
-}
-
-ctl()
-{
-	"$LAB_BUILD/ballastctl" --runtime-dir /run/ballast "$@"
-}
-
-# All agents have answered.
-agents_up()
-{
-	[ "$(ctl status --json | grep -o '"agent": *"up"' | wc -l)" -ge ${#GUESTS[@]} ]
+	kill -HUP "$LAB_DAEMON"
 }
 
 start_watch()
@@ -207,7 +187,7 @@ explain()
 {
 	local name
 	for name in "${GUESTS[@]}"; do
-		ctl explain "$name" --json | "$LAB_BUILD/tests/lab/watch" --explain "$record" "$name"
+		lab_ctl explain "$name" --json | "$LAB_BUILD/tests/lab/watch" --explain "$record" "$name"
 	done
 }
 
@@ -230,8 +210,8 @@ run()
 	lab_start
 	start_guests
 	configure
-	start_daemon
-	lab_until 30 agents_up || lab_fail "not all agents answered: $(ctl status 2>&1)
+	lab_daemon "$conf/ballast.yaml"
+	lab_until 30 lab_agents ${#GUESTS[@]} || lab_fail "not all agents answered: $(lab_ctl status 2>&1)
 $(tail -n 5 "$LAB_DIR/log/ballastd.log")"
 	start_watch
 	phase "$mode: warming up"
@@ -267,18 +247,18 @@ kill_daemon()
 	phase "$mode: ballastd is killed with SIGKILL"
 	explain
 	mark kill
-	kill -KILL "$daemon"
-	wait "$daemon" 2>/dev/null
+	kill -KILL "$LAB_DAEMON"
+	wait "$LAB_DAEMON" 2>/dev/null
 	sleep 2
 	phase "$mode: ballastd is started again"
 	mark restart
-	start_daemon
+	lab_daemon "$conf/ballast.yaml"
 }
 
 stop_daemon()
 {
-	kill -TERM "$daemon" 2>/dev/null
-	wait "$daemon"
+	kill -TERM "$LAB_DAEMON" 2>/dev/null
+	wait "$LAB_DAEMON"
 	local rc=$?
 	[ "$rc" = 0 ] || lab_fail "ballastd ended with $rc: $(tail -n 3 "$LAB_DIR/log/ballastd.log")"
 }

@@ -423,6 +423,31 @@ lab_wait_work()
 	return 1
 }
 
+# --- ballastd -------------------------------------------------------------------------------------
+
+# lab_daemon CONFIG [OPTION]...: start ballastd in the lab; its number is in $LAB_DAEMON.
+lab_daemon()
+{
+	local config=$1
+	shift
+	"$LAB_BUILD/ballastd" --config "$config" --uri "$LAB_URI" --runtime-dir /run/ballast \
+		"$@" 2>>"$LAB_DIR/log/ballastd.log" &
+	LAB_DAEMON=$!
+	lab_pids+=("$LAB_DAEMON")
+	echo "$LAB_DAEMON" >"$LAB_DIR/ballastd.pid"
+}
+
+lab_ctl()
+{
+	"$LAB_BUILD/ballastctl" --runtime-dir /run/ballast "$@"
+}
+
+# lab_agents N: have N agents answered?
+lab_agents()
+{
+	[ "$(lab_ctl status --json | jq '[.guests[] | select(.agent == "up")] | length')" -ge "$1" ]
+}
+
 # lab_root_shed NAME MiB: reclaim in the guest without any daemon, for experiments.
 lab_root_shed()
 {

@@ -262,7 +262,7 @@ static void merge_status(struct json_object *guests, struct json_object *status)
 static struct json_object *sample(struct watch *watch)
 {
 	struct json_object *line = new_line(), *guests = json_object_new_object();
-	struct json_object *daemon = json_object_new_object(), *status, *host;
+	struct json_object *daemon = json_object_new_object(), *status;
 
 	for (size_t i = 0; i < watch->n_guests; i++)
 		json_object_object_add(guests, watch->guests[i].name,
@@ -274,9 +274,8 @@ static struct json_object *sample(struct watch *watch)
 	status = watch->ballastctl ? sample_ballast(watch) : NULL;
 	if (status) {
 		merge_status(guests, status);
-		if (json_object_object_get_ex(status, "host", &host))
-			json_object_object_add(line, "host", json_object_get(host));
-		json_object_put(status);
+		json_object_object_del(status, "guests");
+		json_object_object_add(line, "host", status);
 	}
 	return line;
 }
