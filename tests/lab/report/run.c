@@ -62,7 +62,9 @@ static const char *text(struct json_object *object, const char *key)
 {
 	struct json_object *value;
 
-	return json_object_object_get_ex(object, key, &value) ? json_object_get_string(value) : "";
+	if (!json_object_object_get_ex(object, key, &value))
+		return "";
+	return json_object_get_string(value);
 }
 
 static void read_status(struct guest_point *point, struct json_object *status, double t)
@@ -84,6 +86,7 @@ static void read_status(struct guest_point *point, struct json_object *status, d
 	point->swap_entries = number(status, "stats.swap_entries");
 	point->steal_exec = number(status, "stats.steal_exec");
 	point->oom_kill = number(status, "stats.oom_kill");
+	point->waits = strcmp(text(status, "reason"), "relief-waits") == 0;
 }
 
 static void read_guest(struct guest_point *point, struct json_object *guest, double t)
