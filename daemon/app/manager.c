@@ -81,7 +81,7 @@ static int on_bus_reload(void *userdata, char *problem, size_t size)
 static void on_bus_notice(void *userdata, const char *text)
 {
 	(void)userdata;
-	log_info("bus: %s", text);
+	log_info("%s", text);
 }
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
@@ -200,14 +200,6 @@ static int make_core(struct manager *m)
 	return r;
 }
 
-static int64_t realtime_offset(void)
-{
-	struct timespec ts = { 0 };
-
-	(void)clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * (int64_t)USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC - (int64_t)now_us();
-}
-
 static int open_bus(struct manager *m)
 {
 	struct bus_config config = {
@@ -224,7 +216,7 @@ static int open_bus(struct manager *m)
 		.plan = &m->plan,
 		.settings = m->settings,
 		.history = m->history,
-		.realtime_offset_us = realtime_offset(),
+		.realtime_offset_us = realtime_offset_us(),
 	};
 	r = bus_new(&m->bus, m->event, &config, &m->view);
 	if (r < 0)

@@ -86,6 +86,7 @@ static void decide(struct manager *m, uint64_t now)
 {
 	sources_read_host(m, now);
 	m->current.now_us = now;
+	m->view.realtime_offset_us = realtime_offset_us();
 	m->current.frozen = access(m->freeze_path, F_OK) == 0;
 	m->current.guests = m->guests.snapshots;
 	m->current.n_guests = m->guests.n;

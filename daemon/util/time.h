@@ -22,4 +22,13 @@ static inline uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / NSEC_PER_USEC + 1;
 }
 
+/** realtime_offset_us() - CLOCK_REALTIME minus CLOCK_MONOTONIC at present; steps with the clock. */
+static inline int64_t realtime_offset_us(void)
+{
+	struct timespec ts = { 0 };
+
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * (int64_t)USEC_PER_SEC + ts.tv_nsec / NSEC_PER_USEC - (int64_t)now_us();
+}
+
 #endif
