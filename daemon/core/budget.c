@@ -5,10 +5,20 @@
  */
 #include "daemon/core/policy-internal.h"
 
-#define GROWTH_MAX_PART	 20 /* of the budget: growth asks for no more than one in so many */
+#define GROWTH_MAX_PART	 30 /* of the budget: growth asks for no more than one in so many */
 #define GROWTH_HALF_LIFE (10 * SECOND)
 #define HYSTERESIS_PART	 4 /* a level is left when the room is more by one in so many */
 #define BUDGET_NEWS	 (10 * SECOND) /* so long a larger budget lifts waits */
+
+/* Where the balloon may go to without the guest having to reclaim for it. */
+uint64_t commit_floor(const struct view *v)
+{
+	const struct tiers *t = &v->m->tiers;
+
+	if (!t->free_known)
+		return max_u64(v->footprint + t->reserve, v->min);
+	return max_u64(t->used + t->reserve, v->min);
+}
 
 struct sums {
 	uint64_t footprint, swapped, worst; /* worst: unknown footprints count as the cap */
@@ -202,6 +212,29 @@ static void entitle(struct policy *p)
 	}
 }
 
+/*
+ * Under a hard budget it is the caps that must fit, with the pool, and a cap can't go below what
+ * its guest uses: that can be lowered by sheds alone, so free memory doesn't count for it.
+ */
+static uint64_t need_of_caps(const struct policy *p)
+{
+	uint64_t floors = p->unmanaged + p->pool, unused = 0;
+
+	if (!p->settings->host.budget_hard)
+		return 0;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct view *v = &p->views[i];
+
+		if (v->excluded || !v->balloons)
+			continue;
+		floors += v->m->tiers.known ? min_u64(commit_floor(v), v->actual) : v->actual;
+		if (v->m->tiers.known)
+			unused += less(v->footprint, commit_floor(v));
+	}
+	floors = less(floors, p->plan->budget + p->plan->in_flight);
+	return floors > 0 ? floors + unused : 0;
+}
+
 void budget_round(struct policy *p)
 {
 	struct sums s = sum_guests(p);
@@ -228,6 +261,7 @@ void budget_round(struct policy *p)
 	plan->headroom = keep;
 	plan->grant_pool = p->pool;
 	plan->need = less(s.footprint + keep, plan->budget + plan->in_flight);
+	plan->need = max_u64(plan->need, need_of_caps(p));
 	plan->slack = less(plan->budget, s.worst + keep + p->lent);
 	follow_level(p);
 	if (plan->slack == 0 || p->level != LEVEL_RELAXED)

@@ -155,6 +155,7 @@ static void follow_shed(struct view *v, uint64_t now_us)
 		return;
 	if (a->shed_done_at_us >= m->shed_at_us) {
 		m->numbers_us = max_u64(m->numbers_us, a->shed_done_at_us);
+		m->shed_numbers_us = a->shed_done_at_us;
 		if (a->shed_status == -EAGAIN)
 			m->pause_until_us = now_us + PRESSURE_WINDOW;
 		else if (a->shed_status < 0)
@@ -365,7 +366,7 @@ static uint64_t to_be_reported(const struct view *v, uint64_t now_us)
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us)
 {
 	const struct guest_mem *m = v->m;
-	uint64_t bytes = m->shed_at_us > 0 || v->busy ? m->shed_bytes : 0;
+	uint64_t bytes = v->shed_busy ? m->shed_bytes : 0;
 
 	if (now_us < m->flight_until_us)
 		bytes += min_u64(less(v->footprint, m->expected), m->issued);

@@ -115,20 +115,25 @@ static void relieve(struct policy *p, struct view *v)
 	struct guest_mem *m = v->m;
 	uint64_t frame = v->g->agent.pressure_at_us, room = room_now(p);
 	uint64_t want = max_u64(p->pool, 2 * lost_in_hour(m));
-	uint64_t grant = min_u64(min_u64(want, room), less(v->max, v->actual));
-	uint64_t operand[4] = { grant, room, p->now->now_us - frame };
+	uint64_t operand[4] = { 0, room, p->now->now_us - frame }, grant;
 
-	if (less(v->max, v->actual) < ACTUAL_TOLERANCE) {
+	uint64_t cap = v->actual;
+
+	if (m->balloon.moving && m->balloon.target > cap) /* already on its way up */
+		cap = m->balloon.target;
+	if (less(v->max, cap) < ACTUAL_TOLERANCE || cap >= v->actual + want) {
 		answered(v);
 		return;
 	}
-	if (grant < min_u64(RELIEF_MIN, less(v->max, v->actual))) {
+	grant = min_u64(min_u64(want, room), less(v->max, cap));
+	operand[0] = grant;
+	if (grant < min_u64(RELIEF_MIN, less(v->max, cap))) {
 		say(v, STATE_RELIEVED, REASON_RELIEF_WAITS, room, 0, 0);
 		if (p->now->now_us - frame > FRAME_LIFETIME)
 			answered(v);
 		return;
 	}
-	if (!decide_balloon(p, v, v->actual + grant, REASON_RELIEF, operand) || v->observed)
+	if (!decide_balloon(p, v, cap + grant, REASON_RELIEF, operand) || v->observed)
 		return;
 	answered(v);
 	m->relief_us = p->now->now_us;
@@ -138,7 +143,7 @@ static void relieve(struct policy *p, struct view *v)
 	p->promised += grant;
 	p->commitment += grant;
 	/* Beyond its entitlement it is lent from the pool, and others don't make it good. */
-	m->debt = min_u64(m->debt + grant, less(v->actual + grant, v->entitlement));
+	m->debt = min_u64(m->debt + grant, less(cap + grant, v->entitlement));
 }
 
 void relief_round(struct policy *p)
@@ -146,7 +151,8 @@ void relief_round(struct policy *p)
 	for (size_t i = 0; i < p->n; i++) {
 		struct view *v = &p->views[i];
 
-		v->m->debt = min_u64(v->m->debt, less(v->actual, v->entitlement));
+		v->m->debt = min_u64(
+			v->m->debt, less(max_u64(v->actual, v->m->balloon.target), v->entitlement));
 		if (v->excluded && v->v->reason != REASON_STUCK &&
 		    v->v->reason != REASON_DISBELIEVED && v->v->reason != REASON_AUTODEFLATED) {
 			v->m->pressure_us = v->g->agent.pressure_at_us;

@@ -90,6 +90,7 @@ struct guest_mem {
 	struct probe probe;
 	uint64_t dead_us;
 	uint64_t numbers_us; /* guest numbers up to this time are from before an action's end */
+	uint64_t shed_numbers_us; /* ... of a shed's */
 	uint64_t sample_us, stolen; /* last sample that was looked at; executable pages lost */
 	uint64_t asked_us; /* for a sample */
 	double mean, deviation; /* of the footprint while nothing is done */
@@ -127,6 +128,7 @@ struct view {
 	bool excluded; /* nothing may be done to it: .v->reason says why */
 	bool observed; /* what is decided isn't carried out */
 	bool busy; /* an action is outstanding, or numbers are older than its end */
+	bool shed_busy; /* ... of a shed: what the guest holds isn't known */
 	bool blind; /* numbers are missing */
 	bool balloons, sheds, sheds_lazyfree; /* means that can be used now */
 	bool acted; /* a decision was made this round */
@@ -190,6 +192,7 @@ void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason);
 
 /* budget.c: the host's side of the round. */
 void budget_round(struct policy *p);
+uint64_t commit_floor(const struct view *v); /* of a balloon that takes free memory only */
 bool budget_rose(const struct policy *p); /* a short while ago */
 
 /* take.c */

@@ -216,6 +216,7 @@ static void start_balloon(struct policy *p, struct view *v, uint64_t target, enu
 		return;
 	}
 	m->expected = min_u64(v->footprint, target);
+	m->tiers.amount[TIER_FREE] = less(m->tiers.amount[TIER_FREE], v->footprint - m->expected);
 	m->issued = v->footprint - m->expected;
 	m->flight_until_us = now_us + max_u64(4 * m->dead_us, 3 * SECOND);
 	if (m->issued > 0)
@@ -365,6 +366,14 @@ static void check_means(struct policy *p, struct view *v)
 			    (v->balloons || v->g->balloon.reporting);
 }
 
+/* While the balloon moves, free memory can't be told, but the rest can. */
+static void keep_free(struct tiers *known, const struct tiers *t)
+{
+	for (int k = TIER_LAZYFREE; k < TIER_MAX_ID; k++)
+		known->amount[k] = t->amount[k];
+	known->at_us = t->at_us;
+}
+
 /* Reads the tiers, unless the numbers are from before the end of the last action. */
 static void check_numbers(struct policy *p, struct view *v)
 {
@@ -376,8 +385,11 @@ static void check_numbers(struct policy *p, struct view *v)
 	tiers_read(v->g, now_us, p->fresh_us, &t);
 	v->blind = !t.known;
 	v->busy = acting || (t.known && t.at_us <= m->numbers_us);
+	v->shed_busy = m->shed_at_us > 0 || (t.known && t.at_us <= m->shed_numbers_us);
 	if (!v->busy || !m->tiers.known)
 		m->tiers = t;
+	else if (!v->shed_busy && t.known)
+		keep_free(&m->tiers, &t);
 	v->v->in_flight = v->footprint_known ? follow_in_flight(v, now_us) : 0;
 	if (v->excluded)
 		return;

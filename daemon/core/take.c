@@ -24,16 +24,6 @@ static bool may_swap(const struct policy *p, const struct view *v)
 	return v->sheds && stat_get(s, STAT_SWAP_FREE, &room) && room > 0;
 }
 
-/* Where the balloon may go to without the guest having to reclaim for it. */
-static uint64_t commit_floor(const struct view *v)
-{
-	const struct tiers *t = &v->m->tiers;
-
-	if (!t->free_known)
-		return max_u64(v->footprint + t->reserve, v->min);
-	return max_u64(t->used + t->reserve, v->min);
-}
-
 static uint64_t amount_free(const struct view *v)
 {
 	const struct tiers *t = &v->m->tiers;
@@ -367,14 +357,15 @@ static void take_from(struct policy *p, struct view *v)
 		take_silent(p, v);
 		return;
 	}
-	if (v->busy || p->now->now_us < v->m->pause_until_us)
+	if (v->shed_busy || p->now->now_us < v->m->pause_until_us)
 		return;
-	ballooned = take_free(p, v);
+	ballooned = !v->busy && take_free(p, v);
 	if (profile_pending(p, v) || take_lazyfree(p, v))
 		return;
-	if (!ballooned || v->sheds)
+	/* A shed may go on while the balloon takes what the last one freed. */
+	if ((!ballooned && !v->busy) || v->sheds)
 		take_dear(p, v);
-	if (v->acted || v->v->reason != REASON_NONE)
+	if (v->acted || v->busy || v->v->reason != REASON_NONE)
 		return;
 	if (v->m->file.bytes > 0)
 		say(v, STATE_LOCKED, REASON_HOT, v->m->tiers.amount[TIER_FILE],
@@ -436,19 +427,22 @@ void lock_round(struct policy *p)
 	for (size_t i = 0; i < p->n; i++)
 		if (lockable(p, &p->views[i]))
 			possible += less(p->views[i].actual, lock_floor(p, &p->views[i]));
-	if (possible == 0)
-		return;
-	for (size_t i = 0; i < p->n; i++) {
+	for (size_t i = 0; i < p->n && possible > 0 && excess > 0; i++) {
 		struct view *v = &p->views[i];
 		uint64_t burst = amount_resolve(&v->g->settings.burst, v->g->balloon.maximum, 0);
-		uint64_t operand[4] = { v->footprint, burst };
-		double part = excess < possible ? (double)excess / (double)possible : 1;
-		uint64_t cut;
+		uint64_t operand[4] = { v->footprint, burst }, most, cut;
 
 		if (!lockable(p, v))
 			continue;
-		cut = (uint64_t)(part * (double)less(v->actual, lock_floor(p, v)));
-		if (cut >= v->band)
-			(void)decide_balloon(p, v, v->actual - cut, REASON_LOCK, operand);
+		/* Its part of the excess, but no move that isn't worth one. */
+		most = less(v->actual, lock_floor(p, v));
+		cut = excess < possible
+			      ? (uint64_t)((double)most * ((double)excess / (double)possible))
+			      : most;
+		cut = min_u64(max_u64(cut, v->band), most);
+		possible -= most;
+		if (cut < v->band || !decide_balloon(p, v, v->actual - cut, REASON_LOCK, operand))
+			continue;
+		excess = less(excess, cut);
 	}
 }

@@ -36,7 +36,7 @@ static uint64_t claim(uint64_t *left, uint64_t amount)
 /* Linux keeps its low watermark free, and a bit must be there for what is allocated at once. */
 static uint64_t reserve_of(const struct guest_snapshot *guest)
 {
-	return 4 * MIB + guest->balloon.maximum / 64;
+	return 3 * MIB + guest->balloon.maximum / 128;
 }
 
 static void split_free(const struct guest_snapshot *guest, uint64_t unused, struct tiers *t,

@@ -101,7 +101,8 @@ static void check_order(struct sim *sim, const struct decision *d)
 			continue;
 		if (g->exists && g->agent && !g->dead && g->lie == LIE_NONE && g->sheds &&
 		    g->phase == PHASE_RUNNING && g->work.lazyfree_rate == 0 &&
-		    g->lazyfree_first_able && g->balloon_refuse_at >= g->max)
+		    g->work.stream == 0 && g->work.saw == 0 && !g->grew && g->lazyfree_first_able &&
+		    g->balloon_refuse_at >= g->max)
 			left += g->lazyfree;
 	}
 	if (sim->lazyfree_at_cut > 0 && left > 0.05 * sim->lazyfree_at_cut + sim->n * SIM_MIB)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define LOW_WATERMARK(g) (2.5 * SIM_MIB + (g)->max / 512)
-#define REPORT_FLOOR	 (64 * SIM_MIB) /* order 9: a zone below low + this reports nothing */
 #define REFAULT_RATE	 (100 * SIM_MIB)
 #define STALL_PER_PAGE	 100e-6 /* of a refault, seconds */
 
@@ -19,6 +18,7 @@ void guest_init(struct sim_guest *g, const char *name, double max)
 	g->swap_size = 128 * SIM_MIB;
 	g->report_delay = 2;
 	g->report_part = 1.0 / 16;
+	g->report_floor = 64 * SIM_MIB; /* of order 9 */
 	g->balloon_rate = 200 * SIM_MIB;
 	g->balloon_refuse_at = max;
 	g->agent_latency = 0.05;
@@ -221,10 +221,10 @@ static void report_tick(struct sim *sim, struct sim_guest *g)
 	if (!g->reporting || sim->now < g->next_report)
 		return;
 	g->next_report = sim->now + g->report_delay;
-	if (guest_free(g) < LOW_WATERMARK(g) + REPORT_FLOOR)
+	if (guest_free(g) < LOW_WATERMARK(g) + g->report_floor)
 		return;
-	/* A batch is 64 MiB of whole page blocks, whatever the part. */
-	(void)take(&g->backed, fmax(64 * SIM_MIB, g->backed * part) * 0.9);
+	/* At least a batch of 32 blocks, whatever the part. */
+	(void)take(&g->backed, fmax(g->report_floor, g->backed * part) * 0.95);
 }
 
 static void pressure_tick(struct sim *sim, struct sim_guest *g)

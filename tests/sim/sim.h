@@ -46,6 +46,7 @@ struct sim_guest {
 	bool reporting, lazyfree_first_able, autodeflate, agent, sheds, exists;
 	double report_delay; /* seconds */
 	double report_part; /* of the backed free memory, each pass */
+	double report_floor; /* below it, beyond the low watermark, nothing is reported */
 	double balloon_rate, balloon_refuse_at; /* bytes/s; no inflation beyond this balloon */
 	double agent_latency;
 	enum sim_lie lie;

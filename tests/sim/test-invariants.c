@@ -37,7 +37,8 @@ static void random_guest(struct sim *sim, int i)
 	g->sheds = chance(sim, 0.9);
 	g->lazyfree_first_able = chance(sim, 0.8);
 	g->reporting = chance(sim, 0.8);
-	g->report_part = chance(sim, 0.5) ? 1 : 1.0 / 16;
+	if (chance(sim, 0.5)) /* order 2 */
+		g->report_part = 1, g->report_floor = SIM_MIB / 2;
 	g->autodeflate = chance(sim, 0.5);
 	g->agent_latency = sim_random(sim, 0.01, 0.5);
 	g->balloon_rate = sim_random(sim, 50, 500) * SIM_MIB;

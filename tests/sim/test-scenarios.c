@@ -42,6 +42,7 @@ static void four_guests(struct sim *sim, bool hard)
 	for (int i = 0; i < sim->n; i++) {
 		sim->guests[i].backed = 10 * SIM_MIB;
 		sim->guests[i].report_part = 1; /* of order 2: all in one pass */
+		sim->guests[i].report_floor = SIM_MIB / 2;
 		sim->guests[i].snapshot.settings.min =
 			(struct amount){ AMOUNT_BYTES, (uint64_t)(96 * SIM_MIB) };
 	}
@@ -98,6 +99,25 @@ static void a_cut_to_065_is_met_within_10_s_and_holds_under_load(void)
 static void a_soft_cut_to_065_is_met_within_10_s_and_holds_under_load(void)
 {
 	cut_to_two_thirds(false);
+}
+
+/* Below what was needed: the budget less the reserve and the pool. */
+static void a_cut_takes_no_more_than_it_needs(void)
+{
+	for (int hard = 0; hard < 2; hard++) {
+		struct sim sim;
+		double budget, lowest = 1e18, start;
+
+		four_guests(&sim, hard);
+		budget = cut(&sim, 0.65);
+		start = sim.now;
+		while (sim.now < start + 60) {
+			sim_run(&sim, SIM_TICK);
+			lowest = fmin(lowest, sim_footprint(&sim));
+		}
+		CU_ASSERT(lowest > budget * (1 - 0.07 - 0.03));
+		sim_done(&sim);
+	}
 }
 
 static void when_the_budget_returns_all_are_at_their_maximum_within_5_s(void)
@@ -277,6 +297,7 @@ static void a_host_that_cannot_be_helped_says_so_and_kills_nobody(void)
 static const struct unit_test tests[] = {
 	TEST(a_cut_to_065_is_met_within_10_s_and_holds_under_load),
 	TEST(a_soft_cut_to_065_is_met_within_10_s_and_holds_under_load),
+	TEST(a_cut_takes_no_more_than_it_needs),
 	TEST(when_the_budget_returns_all_are_at_their_maximum_within_5_s),
 	TEST(a_restart_in_the_middle_of_a_cut_moves_nothing),
 	TEST(a_settled_cut_ends_in_no_moves_at_all),

@@ -263,6 +263,24 @@ static void a_restart_moves_nothing(void)
 	bench_done(&b);
 }
 
+static void a_restart_takes_nothing_for_the_reserve_alone(void)
+{
+	struct bench b;
+
+	bench_init(&b, 2);
+	bench_budget(&b, 410); /* met, but for the reserve of 50 */
+	for (int i = 0; i < 2; i++)
+		policy_restore(b.policy, (uint32_t)i, 512 * MIB);
+	for (int i = 0; i < 29; i++) {
+		bench_round(&b, SECOND);
+		CU_ASSERT_EQUAL(bench_moves(&b), 0);
+	}
+	for (int i = 0; i < 5; i++)
+		bench_round(&b, SECOND);
+	CU_ASSERT(b.guests[0].balloon.actual < 512 * MIB);
+	bench_done(&b);
+}
+
 /* qemus/qemu: assumes that the target is the maximum after a restart. */
 static void a_restart_in_the_middle_of_a_move_lets_it_end(void)
 {
@@ -487,6 +505,7 @@ static const struct unit_test tests[] = {
 	TEST(a_change_that_is_not_ours_is_left_to_whoever_made_it),
 	TEST(a_guest_that_deflates_by_itself_is_followed_and_left_alone),
 	TEST(a_restart_moves_nothing),
+	TEST(a_restart_takes_nothing_for_the_reserve_alone),
 	TEST(a_restart_in_the_middle_of_a_move_lets_it_end),
 	TEST(no_move_before_all_guests_were_seen),
 	TEST(statistics_that_stopped_stop_the_taking),
