@@ -42,7 +42,7 @@ static inline const char *table_mib(uint64_t bytes, char buf[16])
 	if (bytes == TABLE_MISSING)
 		snprintf(buf, 16, "-");
 	else
-		snprintf(buf, 16, "%.1f", (double)bytes / 1048576.0);
+		snprintf(buf, 16, "%.0f", (double)bytes / 1048576.0);
 	return buf;
 }
 
@@ -81,20 +81,38 @@ static inline void table_head(struct json_object *line, const char *phase, bool 
 	printf("%s", eol);
 }
 
-static inline void table_row(const char *name, struct json_object *guest, bool tty)
+/* The columns of numbers, in MiB. */
+static const struct table_column {
+	const char *path, *title;
+	int width;
+} table_columns[] = {
+	{ "actual", "actual", 7 },
+	{ "ballast.target", "target", 7 },
+	{ "ram", "footprint", 10 },
+	{ "ballast.stats.exec_mapped", "exec mapped", 12 },
+	{ "ballast.stats.lazyfree", "lazyfree", 9 },
+	{ "ballast.stats.swap_entries", "swap entries", 13 },
+};
+
+#define TABLE_COLUMNS (sizeof(table_columns) / sizeof(table_columns[0]))
+
+static inline void table_titles(const char *eol)
 {
-	static const char *const columns[] = { "actual",
-					       "ballast.target",
-					       "ram",
-					       "ballast.stats.exec_mapped",
-					       "ballast.stats.lazyfree",
-					       "ballast.stats.swap_entries" };
+	printf("%-8s %-9s", "guest", "state");
+	for (size_t i = 0; i < TABLE_COLUMNS; i++)
+		printf("%*s", table_columns[i].width, table_columns[i].title);
+	printf("  reason%s", eol);
+}
+
+static inline void table_row(const char *name, struct json_object *guest, const char *eol)
+{
 	char buf[16];
 
 	printf("%-8.8s %-9.9s", name, table_text(guest, "state", "-"));
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		printf(" %9s", table_mib(table_number(guest, columns[i]), buf));
-	printf("  %.60s%s", table_text(guest, "reason", "-"), tty ? "\033[K\n" : "\n");
+	for (size_t i = 0; i < TABLE_COLUMNS; i++)
+		printf("%*s", table_columns[i].width,
+		       table_mib(table_number(guest, table_columns[i].path), buf));
+	printf("  %s%s", table_text(guest, "text", table_text(guest, "reason", "-")), eol);
 }
 
 /**
@@ -104,23 +122,25 @@ static inline void table_row(const char *name, struct json_object *guest, bool t
 static inline void table_draw(struct json_object *line, const char *phase, bool tty)
 {
 	static int rows;
+	const char *eol = tty ? "\033[K\n" : "\n";
 	struct json_object *guests;
 
+	/* Lines that are too long for the terminal are cut, not wrapped. */
+	if (tty)
+		printf("\033[?7l");
 	if (tty && rows)
 		printf("\033[%dA", rows);
 	rows = 3;
 	table_head(line, phase, tty);
-	printf("%-8s %-9s %9s %9s %9s %9s %9s %9s  %s%s", "guest", "state", "actual", "target",
-	       "footprint", "exec", "lazyfree", "swapped", "reason", tty ? "\033[K\n" : "\n");
+	table_titles(eol);
 	if (json_object_object_get_ex(line, "guests", &guests)) {
 		json_object_object_foreach(guests, name, guest)
 		{
-			table_row(name, guest, tty);
+			table_row(name, guest, eol);
 			rows++;
 		}
 	}
-	if (!tty)
-		printf("\n");
+	printf("%s", tty ? "\033[?7h" : "\n");
 	fflush(stdout);
 }
 
