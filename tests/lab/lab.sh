@@ -20,6 +20,7 @@
 #
 # Settings from the environment:
 #	BALLAST_ACCEL	tcg (default), kvm, or auto: kvm if it boots the guest's kernel
+#	BALLAST_KERNEL	a bzImage instead of the bundled kernel
 #	BALLAST_BUILD	the build folder, default build/ of this tree
 #	BALLAST_KEEP	a folder that gets the guests' consoles and the logs at the end
 
