@@ -160,6 +160,32 @@ static uint64_t feed_watchdog(struct agent *agent, uint64_t now)
 	return agent->next_watchdog_us;
 }
 
+/* Say once how the port is: to the service manager, and on stderr what has to be done about it. */
+static void tell_port(struct agent *agent)
+{
+	const struct port *port = &agent->port;
+	int now = port->state == PORT_CLOSED ? port->error : 1 + (int)port->state;
+	char text[128 + AGENT_PORT_MAX];
+
+	if (now == agent->told)
+		return;
+	agent->told = now;
+	if (port->state == PORT_UP)
+		(void)snprintf(text, sizeof(text), "STATUS=Serving the host on %s", port->path);
+	else if (port->state == PORT_WAITING)
+		(void)snprintf(text, sizeof(text), "STATUS=Waiting for a host on %s", port->path);
+	else if (!*port->path)
+		(void)snprintf(text, sizeof(text),
+			       "STATUS=The host has given this guest no port " WIRE_PORT_NAME
+			       "; looking again every second");
+	else
+		(void)snprintf(text, sizeof(text), "STATUS=%s: %s; trying again every second",
+			       port->path, strerror(-port->error));
+	(void)notify_send(text);
+	if (port->state == PORT_CLOSED)
+		dprintf(STDERR_FILENO, "ballast-agent: %s\n", text + strlen("STATUS="));
+}
+
 /* One turn without waiting. Return: when the next is due, 0 for at once. */
 static uint64_t turn(struct agent *agent)
 {
@@ -167,6 +193,7 @@ static uint64_t turn(struct agent *agent)
 
 	if (port_check(&agent->port, agent->epoll_fd, now))
 		session_begin(agent, now);
+	tell_port(agent);
 	next = agent->port.state == PORT_UP ? serve(agent, now) : agent->port.next_us;
 	next = sooner(next, session_lease(agent, now));
 	return sooner(next, feed_watchdog(agent, now));

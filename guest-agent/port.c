@@ -134,8 +134,10 @@ static int open_port(struct port *port)
 		(void)snprintf(port->path, sizeof(port->path), "%s", port->configured);
 	else {
 		r = port_find(port->root, port->path);
-		if (r < 0)
+		if (r < 0) {
+			port->path[0] = '\0';
 			return r;
+		}
 	}
 	/* A port that is named is one of this system, whatever the root for /proc and /sys. */
 	r = root_path(*port->configured ? "" : port->root, port->path, path);

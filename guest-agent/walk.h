@@ -18,7 +18,7 @@
 
 #define WALK_SEEN    1024
 #define WALK_SHARE   100 /* a hundredth of a CPU */
-#define WALK_IDLE_US 10000000 /* between walks without swap in use */
+#define WALK_IDLE_US 30000000 /* between walks without swap in use */
 #define WALK_MAX_US  300000000 /* between walks, however dear */
 #define WALK_STEP_US 10000 /* CPU time of one step */
 

@@ -557,7 +557,7 @@ static void agent_stays_under_one_and_a_half_mib(void)
 
 static bool datagram(int fd, const char *want)
 {
-	char text[128];
+	char text[256];
 	ssize_t n;
 
 	if (!peer_readable(fd, SOON_MS))
@@ -570,6 +570,7 @@ static bool datagram(int fd, const char *want)
 static void service_manager_is_told(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char status[160];
 	struct bench b;
 	int fd;
 
@@ -583,9 +584,11 @@ static void service_manager_is_told(void)
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unsetenv("WATCHDOG_USEC");
 	CU_ASSERT(datagram(fd, "READY=1"));
-	CU_ASSERT(datagram(fd, "WATCHDOG=1"));
-	CU_ASSERT(datagram(fd, "WATCHDOG=1"));
 	meet(&b);
+	(void)snprintf(status, sizeof(status), "STATUS=Serving the host on %s", b.port);
+	CU_ASSERT(datagram(fd, status));
+	CU_ASSERT(datagram(fd, "WATCHDOG=1"));
+	CU_ASSERT(datagram(fd, "WATCHDOG=1"));
 	CU_ASSERT_EQUAL(kill(b.pid, SIGTERM), 0);
 	while (!datagram(fd, "STOPPING=1"))
 		;
@@ -614,6 +617,26 @@ static void agent_that_cannot_start_says_why_in_one_line(void)
 	teardown(&b);
 }
 
+static void agent_without_a_port_says_so_once(void)
+{
+	char command[1400], line[512] = "", more[16] = "";
+	struct bench b;
+	FILE *f;
+
+	prepare(&b);
+	(void)snprintf(command, sizeof(command),
+		       "timeout 2.5 %s --root %s --config %s/agent.conf 2>&1", b.agent, b.root.dir,
+		       b.root.dir);
+	f = popen(command, "r"); // NOLINT: the paths are the test's own
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_PTR_NOT_NULL(fgets(line, sizeof(line), f));
+	CU_ASSERT_PTR_NULL(fgets(more, sizeof(more), f));
+	(void)pclose(f);
+	CU_ASSERT_STRING_EQUAL(line, "ballast-agent: The host has given this guest no port "
+				     "org.ballast.agent.0; looking again every second\n");
+	teardown(&b);
+}
+
 static const struct unit_test tests[] = {
 	TEST(hello_comes_first_then_a_sample_at_once_then_one_a_second),
 	TEST(hello_is_repeated_with_the_same_nonce),
@@ -639,6 +662,7 @@ static const struct unit_test tests[] = {
 	TEST(agent_stays_under_one_and_a_half_mib),
 	TEST(service_manager_is_told),
 	TEST(agent_that_cannot_start_says_why_in_one_line),
+	TEST(agent_without_a_port_says_so_once),
 };
 
 HARNESS_MAIN("agent", tests)

@@ -99,6 +99,41 @@ static void what_is_encoded_is_decoded(void)
 	}
 }
 
+/* A seeded generator, so that a failure can be repeated. */
+static uint64_t random_number(uint64_t *state)
+{
+	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return *state ^ *state >> 29;
+}
+
+static void random_samples_and_hellos_come_back_the_same(void)
+{
+	uint64_t state = 42;
+
+	for (int round = 0; round < 5000; round++) {
+		struct wire_message msg = round & 1 ? make_sample() : make_hello(), back;
+		uint8_t buf[WIRE_FRAME_MAX];
+
+		msg.seq = (uint32_t)random_number(&state);
+		if (round & 1) {
+			msg.sample.stats = (struct stat_set){ 0 };
+			for (int i = 0; i < STAT_MAX_ID; i++)
+				if (random_number(&state) & 1)
+					stat_put(&msg.sample.stats, i, random_number(&state));
+			msg.sample.approximate = random_number(&state) & msg.sample.stats.present;
+		} else {
+			size_t len = random_number(&state) % (WIRE_RELEASE_MAX + 1);
+
+			memset(msg.hello.release, 0, sizeof(msg.hello.release));
+			for (size_t i = 0; i < len; i++)
+				msg.hello.release[i] = (char)(' ' + random_number(&state) % 95);
+			msg.hello.nonce = random_number(&state);
+		}
+		CU_ASSERT_EQUAL(wire_decode(buf, encode(&msg, buf), &back), WIRE_OK);
+		CU_ASSERT(same(&msg, &back));
+	}
+}
+
 static void every_message_fits_when_full(void)
 {
 	struct wire_message msg = make_hello(), back;
@@ -679,6 +714,7 @@ static void every_reason_and_type_has_its_own_name(void)
 
 static const struct unit_test tests[] = {
 	TEST(what_is_encoded_is_decoded),
+	TEST(random_samples_and_hellos_come_back_the_same),
 	TEST(every_message_fits_when_full),
 	TEST(absent_statistic_stays_absent),
 	TEST(layout_is_little_endian_and_stable),

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The agent in real guests: what its numbers are worth, what it costs, and how soon it speaks.
-# shellcheck disable=SC2016 # what stands in single quotes is for the guest's shell
+# shellcheck disable=SC2016,SC2317 # single quotes are for the guest's shell; check() calls by name
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "$0")/../lab/lab.sh"
 lab_enter "$@"
@@ -40,6 +40,12 @@ field()
 agent_status()
 {
 	lab_ask "$1" 'p=$(pidof ballast-agent); echo $p $(grep VmRSS /proc/$p/status) $(cut -d" " -f14,15 /proc/$p/stat)'
+}
+
+# quietly CMD...: without its output
+quietly()
+{
+	"$@" >/dev/null
 }
 
 # --- Numbers --------------------------------------------------------------------------------------
@@ -98,20 +104,28 @@ shed_frees_what_was_asked_and_no_text()
 shed_stops_where_it_would_hurt()
 {
 	local line
-	line=$("$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((1 << 40)),file" | tail -n 1)
+	line=$("$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((1 << 40)),file" | grep "asked=$((1 << 40))")
 	echo "# $line"
 	# Asked for a terabyte it takes what is cold, or stops when text begins to go.
-	check shed-is-bounded-by-the-agent "$line" [ "$(field "$line" asked)" = $((1 << 40)) ]
+	check shed-is-bounded-by-the-agent "$line" [ -n "$line" -a "$(field "$line" "done")" -lt $((128 << 20)) ]
 	line=$("$talk" "$(port holder)" hello ask | tail -n 1)
 	check shed-without-bound-leaves-the-text "$(field "$line" steal_exec) pages of text reclaimed" \
 		[ "$(field "$line" steal_exec)" -le 512 ]
+}
+
+anon_is_shed_where_it_is_permitted()
+{
+	local line
+	line=$("$talk" "$(port many)" hello "shed=$((48 << 20)),file,anon" ask | tail -n 1)
+	check anon-is-shed-where-it-is-permitted "$(field "$line" swap_out) pages swapped out" \
+		[ "$(field "$line" swap_out)" -gt 1024 ]
 }
 
 own_shed_is_no_pressure()
 {
 	lab_ask holder 'cat /data/cold >/dev/null' >/dev/null
 	check own-shed-is-no-pressure "a pressure frame came" \
-		"$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((48 << 20)),file" quiet=2000 >/dev/null
+		quietly "$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((48 << 20)),file" quiet=2000
 }
 
 pressure_is_reported_at_once()
@@ -205,8 +219,7 @@ shed_stops_where_it_would_hurt
 own_settings_come_back
 agent_that_was_killed_is_met_again
 without_host_it_sleeps
-check anon-is-shed-where-it-is-permitted "no success" \
-	"$talk" "$(port many)" hello "shed=$((24 << 20)),file,anon" ask >/dev/null
+anon_is_shed_where_it_is_permitted
 cost_of many 20
 cost_of many 500
 exit $fail

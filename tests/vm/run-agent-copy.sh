@@ -1,0 +1,225 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The agent in real guests: what its numbers are worth, what it costs, and how soon it speaks.
+# shellcheck disable=SC2016 # what stands in single quotes is for the guest's shell
+# shellcheck source=tests/lab/lab.sh
+. "$(dirname "$0")/../lab/lab.sh"
+lab_enter "$@"
+lab_start
+
+talk=$LAB_BUILD/tests/integration/agent-talk
+fail=0
+
+# check NAME WHY CMD...: one line for each thing that must hold
+check()
+{
+	local name=$1 why=$2
+	shift 2
+	if "$@"; then
+		echo "ok $name"
+	else
+		echo "not ok $name - $why"
+		fail=1
+	fi
+}
+
+port()
+{
+	echo "$LAB_DIR/guest/$1/agent.sock"
+}
+
+# field LINE KEY: the value of KEY=VALUE in a line; -1 where it has none
+field()
+{
+	local value
+	value=$(sed -n "s/.*[ ^]$2=~\{0,1\}\([^ ]*\).*/\1/p" <<<" $1" | head -n 1)
+	echo "${value:--1}"
+}
+
+# agent_status NAME: pid, resident KiB and CPU ticks of the agent in a guest
+agent_status()
+{
+	lab_ask "$1" 'p=$(pidof ballast-agent); echo $p $(grep VmRSS /proc/$p/status) $(cut -d" " -f14,15 /proc/$p/stat)'
+}
+
+# quietly CMD...: without its output
+quietly()
+{
+	"$@" >/dev/null
+}
+
+# --- Numbers --------------------------------------------------------------------------------------
+
+# What is left in the swap cache after a swap-out has its entries, too, so the truth is between the
+# space in use and that less the swap cache (and less the 64 slots that each CPU keeps in reserve);
+# what each process maps is known exactly by its smaps.
+swap_entries_are_those_of_the_swap_space()
+{
+	local line used cached entries smaps
+	lab_ask swapper 'sleep 10; kill -STOP $(pidof grow); sleep 1' >/dev/null
+	# The sum may be as old as its cost permits; with few processes that is a second or two.
+	line=$("$talk" "$(port swapper)" hello count=4000 ask | tail -n 1)
+	smaps=$(lab_ask swapper "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Swap:/ { n += \$2 } END { print n }'")
+	used=$(($(field "$line" swap_total) - $(field "$line" swap_free) >> 10))
+	cached=$(($(field "$line" swap_cached) >> 10))
+	entries=$(($(field "$line" swap_entries) >> 10))
+	echo "# swap used $used KiB, cached $cached KiB, entries $entries KiB, by smaps $smaps KiB, age $(field "$line" slow_age_us) us"
+	check swap-space-is-in-use "only $used KiB" [ "$used" -gt 16384 ]
+	check swap-entries-are-those-of-the-swap-space "$entries, not from $((used - cached)) to $used KiB" \
+		[ "$entries" -ge $((used - cached - 512)) -a "$entries" -le "$used" ]
+	check swap-entries-are-those-of-smaps "$entries, not $smaps KiB" \
+		[ $((entries - smaps)) -le 64 -a $((smaps - entries)) -le 64 ]
+}
+
+lazyfree_is_that_of_smaps()
+{
+	local line smaps lazyfree
+	smaps=$(lab_ask holder "sed -n 's/LazyFree: *\([0-9]*\) kB/\1/p' /proc/\$(pidof lazyfree-hold)/smaps_rollup")
+	line=$("$talk" "$(port holder)" hello ask | tail -n 1)
+	lazyfree=$(($(field "$line" lazyfree) >> 10))
+	echo "# lazyfree $lazyfree KiB, by smaps $smaps KiB"
+	check lazyfree-is-that-of-smaps "$lazyfree, not $smaps" \
+		[ $((lazyfree - smaps)) -lt 2048 -a $((smaps - lazyfree)) -lt 2048 ]
+}
+
+# --- Actions --------------------------------------------------------------------------------------
+
+shed_frees_what_was_asked_and_no_text()
+{
+	local line before after
+	before=$("$talk" "$(port holder)" hello set=lazyfree_first:2 ask | tail -n 1)
+	line=$("$talk" "$(port holder)" hello rate=100 set=lazyfree_first:2 "shed=$((64 << 20)),file" | tail -n 1)
+	after=$("$talk" "$(port holder)" hello ask | tail -n 1)
+	echo "# $line"
+	check shed-frees-what-was-asked "$line" \
+		[ "$(field "$line" status)" = 0 -a "$(field "$line" "done")" -ge $((60 << 20)) ]
+	check shed-takes-lazyfree-first "$(field "$before" lazyfree) to $(field "$after" lazyfree)" \
+		[ $(($(field "$before" lazyfree) - $(field "$after" lazyfree))) -ge $((56 << 20)) ]
+	check shed-takes-no-text "$(field "$before" steal_exec) to $(field "$after" steal_exec)" \
+		[ $(($(field "$after" steal_exec) - $(field "$before" steal_exec))) -le 64 ]
+	check shed-does-not-swap "$(field "$before" swap_out) to $(field "$after" swap_out)" \
+		[ "$(field "$before" swap_out)" = "$(field "$after" swap_out)" ]
+}
+
+shed_stops_where_it_would_hurt()
+{
+	local line
+	line=$("$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((1 << 40)),file" | grep "asked=$((1 << 40))")
+	echo "# $line"
+	# Asked for a terabyte it takes what is cold, or stops when text begins to go.
+	check shed-is-bounded-by-the-agent "$line" [ -n "$line" -a "$(field "$line" "done")" -lt $((128 << 20)) ]
+	line=$("$talk" "$(port holder)" hello ask | tail -n 1)
+	check shed-without-bound-leaves-the-text "$(field "$line" steal_exec) pages of text reclaimed" \
+		[ "$(field "$line" steal_exec)" -le 512 ]
+}
+
+anon_is_shed_where_it_is_permitted()
+{
+	local line
+	line=$("$talk" "$(port many)" hello "shed=$((48 << 20)),file,anon" ask | tail -n 1)
+	check anon-is-shed-where-it-is-permitted "$(field "$line" swap_out) pages swapped out" \
+		[ "$(field "$line" swap_out)" -gt 1024 ]
+}
+
+own_shed_is_no_pressure()
+{
+	lab_ask holder 'cat /data/cold >/dev/null' >/dev/null
+	check own-shed-is-no-pressure "a pressure frame came" \
+		quietly "$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((48 << 20)),file" quiet=2000
+}
+
+pressure_is_reported_at_once()
+{
+	local out=$LAB_DIR/pressure
+	"$talk" "$(port swapper)" hello pressure=25000 sample >"$out" &
+	local pid=$!
+	# Read ahead, a page would be in the swap cache and still a swap entry.
+	lab_ask swapper 'echo 0 >/proc/sys/vm/page-cluster; touch /tmp/grow' >/dev/null
+	wait "$pid"
+	echo "# $(grep '^pressure' "$out")"
+	check pressure-is-reported "no frame in 25 s" grep -q '^pressure' "$out"
+	check pressure-is-followed-by-a-sample "$(tail -n 1 "$out")" grep -q '^sample.*cause=2' "$out"
+}
+
+own_settings_come_back()
+{
+	"$talk" "$(port holder)" hello welcome=1000 set=swappiness:7 >/dev/null
+	check setting-is-set "not 7" [ "$(lab_ask holder cat /proc/sys/vm/swappiness)" = 7 ]
+	sleep 2
+	check own-setting-comes-back "not 60" [ "$(lab_ask holder cat /proc/sys/vm/swappiness)" = 60 ]
+}
+
+# --- Coming and going -----------------------------------------------------------------------------
+
+hello_comes_to_every_host()
+{
+	local i line nonces=
+	for i in 1 2 3 4 5; do
+		line=$("$talk" "$(port holder)" hello sample | head -n 1)
+		nonces+="$(field "$line" nonce) "
+		[ "$i" -lt 3 ] || sleep 0.5
+	done
+	echo "# nonces $nonces"
+	check hello-comes-to-every-host "$nonces" [ "$(wc -w <<<"$nonces")" = 5 ]
+}
+
+agent_that_was_killed_is_met_again()
+{
+	local before after
+	before=$("$talk" "$(port holder)" hello sample | head -n 1)
+	lab_tell holder 'kill -9 $(pidof ballast-agent)'
+	sleep 0.5
+	after=$("$talk" "$(port holder)" hello sample | head -n 1)
+	check agent-that-was-killed-is-met-again "nonces $(field "$before" nonce) $(field "$after" nonce)" \
+		[ -n "$(field "$after" nonce)" -a "$(field "$after" nonce)" != "$(field "$before" nonce)" ]
+}
+
+without_host_it_sleeps()
+{
+	local before after
+	before=$(agent_status holder)
+	sleep 6
+	after=$(agent_status holder)
+	echo "# before: $before after: $after"
+	# shellcheck disable=SC2086 # words
+	set -- $before $after
+	check without-host-it-sleeps "used $((${11} + ${12} - $5 - $6)) ticks in 6 s" \
+		[ $((${11} + ${12} - $5 - $6)) -le 2 ]
+	check agent-stays-under-one-and-a-half-mib "$9 KiB" [ "$9" -lt 1536 ]
+}
+
+# --- Cost -----------------------------------------------------------------------------------------
+
+# cost_of GUEST PROCESSES: CPU time a sample with that many processes, and swap in use
+cost_of()
+{
+	local line cost age
+	lab_ask "$1" "n=\$(cat /proc/[0-9]*/status 2>/dev/null | grep -c VmSwap); while [ \$n -lt $2 ]; do sleep 10000 >/dev/null 2>&1 & n=\$((n + 1)); done" >/dev/null
+	line=$("$talk" "$(port "$1")" hello sample sample count=20000 ask | tail -n 2)
+	cost=$(field "${line%%$'\n'*}" a_sample_us)
+	age=$(field "$line" slow_age_us)
+	echo "# ${line%%$'\n'*}"
+	echo "# with $(field "$line" processes) processes: $cost us of CPU a sample, swap entries $(field "$line" swap_entries) bytes, $age us old"
+	check "sample-with-$2-processes-costs-little" "$cost us of CPU a sample" [ "$cost" -le 30000 ]
+	check "entries-of-$2-processes-are-of-an-age" "$age us" [ "$age" -le 60000000 ]
+}
+
+lab_guest holder memory=256 swap=64 -- lazyfree-hold --lazyfree 96 --cache 24
+lab_guest swapper memory=128 swap=256 vcpus=2 -- grow --start 32 --limit 160 --step 8192 --check 64 --period 500
+lab_guest many memory=256 swap=128 -- lazyfree-hold --lazyfree 4 --anon 48
+lab_wait_work holder && lab_wait_work swapper && lab_wait_work many || exit 1
+
+lazyfree_is_that_of_smaps
+hello_comes_to_every_host
+shed_frees_what_was_asked_and_no_text
+pressure_is_reported_at_once
+swap_entries_are_those_of_the_swap_space
+own_shed_is_no_pressure
+shed_stops_where_it_would_hurt
+own_settings_come_back
+agent_that_was_killed_is_met_again
+without_host_it_sleeps
+anon_is_shed_where_it_is_permitted
+cost_of many 20
+cost_of many 500
+exit $fail
