@@ -188,10 +188,15 @@ static void what_is_in_flight_is_not_asked_for_again(void)
 		bench_stat(&b, i, STAT_FREE, 12 * MIB);
 		bench_stat(&b, i, STAT_LAZYFREE, 0);
 	}
-	b.guests[1].settings.shares = 10000; /* it would give the rest */
 	b.sheds_unanswered = true;
 	bench_settle(&b);
-	bench_budget(&b, 430); /* need 20 */
+	b.agent_stopped[1] = true;
+	for (int i = 0; i < 5; i++)
+		bench_round(&b, SECOND);
+	bench_budget(&b, 430); /* need 20, which the first is asked for */
+	bench_round(&b, SECOND / 5);
+	b.agent_stopped[1] = false; /* the second could give as well */
+	asked = bench_decision(&b, 0, ACTION_SHED)->bytes;
 	for (int i = 0; i < 20; i++) {
 		bench_round(&b, SECOND / 5);
 		for (int k = 0; k < 2; k++)
