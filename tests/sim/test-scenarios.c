@@ -115,7 +115,7 @@ static void a_cut_takes_no_more_than_it_needs(void)
 			sim_run(&sim, SIM_TICK);
 			lowest = fmin(lowest, sim_footprint(&sim));
 		}
-		CU_ASSERT(lowest > budget * (1 - 0.07 - 0.03));
+		CU_ASSERT(lowest > budget * (1 - 0.07 - 0.02));
 		sim_done(&sim);
 	}
 }

@@ -194,7 +194,8 @@ static void what_is_in_flight_is_not_asked_for_again(void)
 	for (int i = 0; i < 5; i++)
 		bench_round(&b, SECOND);
 	bench_budget(&b, 430); /* need 20, which the first is asked for */
-	bench_round(&b, SECOND / 5);
+	for (int i = 0; i < 10 && !bench_did(&b, 0, ACTION_SHED); i++)
+		bench_round(&b, SECOND / 5);
 	b.agent_stopped[1] = false; /* the second could give as well */
 	asked = bench_decision(&b, 0, ACTION_SHED)->bytes;
 	for (int i = 0; i < 20; i++) {
@@ -203,6 +204,25 @@ static void what_is_in_flight_is_not_asked_for_again(void)
 			asked += bench_decision(&b, k, ACTION_SHED)->bytes;
 	}
 	CU_ASSERT(asked > 15 * MIB && asked <= 21 * MIB);
+	bench_done(&b);
+}
+
+static void the_reserve_that_a_shed_filled_is_in_flight_until_it_was_reported(void)
+{
+	struct bench b;
+
+	bench_init(&b, 1);
+	bench_settle(&b);
+	bench_budget(&b, 120);
+	for (int i = 0; i < 10 && !bench_did(&b, 0, ACTION_SHED); i++)
+		bench_round(&b, SECOND / 5);
+	bench_budget(&b, 4096);
+	bench_round(&b, SECOND);
+	bench_round(&b, SECOND);
+	CU_ASSERT_EQUAL(b.plan.in_flight, 7 * MIB);
+	for (int i = 0; i < 5; i++)
+		bench_round(&b, SECOND);
+	CU_ASSERT_EQUAL(b.plan.in_flight, 0);
 	bench_done(&b);
 }
 
@@ -383,6 +403,7 @@ static const struct unit_test tests[] = {
 	TEST(page_cache_goes_a_quarter_at_a_time_and_is_watched_between),
 	TEST(nothing_more_is_taken_while_a_shed_is_outstanding),
 	TEST(what_is_in_flight_is_not_asked_for_again),
+	TEST(the_reserve_that_a_shed_filled_is_in_flight_until_it_was_reported),
 	TEST(numbers_from_before_the_last_action_are_not_acted_on),
 	TEST(stale_numbers_of_any_source_stop_the_taking),
 	TEST(the_floor_is_never_gone_below),
