@@ -515,17 +515,27 @@ static void profile_round(struct policy *p)
 	}
 }
 
+/* Whether a sample that isn't there yet would let something go on. */
+static bool wants_sample(const struct view *v)
+{
+	const struct guest_mem *m = v->m;
+
+	if (v->excluded || v->g->agent.link != AGENT_UP || m->shed_at_us > 0)
+		return false;
+	if (v->shed_busy)
+		return m->asked_us <= m->shed_numbers_us;
+	return v->busy && !m->balloon.moving && m->asked_us <= m->numbers_us;
+}
+
 static void sample_round(struct policy *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
 		struct view *v = &p->views[i];
-		struct guest_mem *m = v->m;
 		uint64_t now_us = p->now->now_us;
 
-		if (v->excluded || !v->busy || m->shed_at_us > 0 || m->balloon.moving ||
-		    v->g->agent.link != AGENT_UP || m->asked_us > m->numbers_us)
+		if (!wants_sample(v))
 			continue;
-		m->asked_us = now_us;
+		v->m->asked_us = now_us;
 		decide_simple(p, v, ACTION_SAMPLE, REASON_RESAMPLE, now_us - v->g->agent.at_us);
 	}
 }
