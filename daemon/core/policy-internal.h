@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What the files of the policy share: the memory of each guest that lasts from round to round, and
- * the view of each guest that a round builds. Private to policy.c, follow.c, budget.c, take.c and
- * give.c; tests use policy.h.
+ * the view of each guest that a round builds. Private to the policy's own files; tests use policy.h.
  */
 #ifndef BALLAST_CORE_POLICY_INTERNAL_H
 #define BALLAST_CORE_POLICY_INTERNAL_H
@@ -133,7 +132,6 @@ struct view {
 	bool balloons, sheds, sheds_lazyfree; /* means that can be used now */
 	bool acted; /* a decision was made this round */
 	uint64_t band;
-	uint64_t price_file; /* for explanations: thousandths */
 	struct solver_guest *s;
 };
 
@@ -205,13 +203,21 @@ void pause_guest(struct policy *p, struct view *v);
 void relief_round(struct policy *p);
 void give_round(struct policy *p);
 
-/* policy.c: what the rounds use to decide. */
+/* view.c */
+void view_guest(struct policy *p, size_t i);
+
+/*
+ * decide.c. The decide functions return whether there is a decision; v->acted then holds, and what
+ * is remembered follows it, unless the guest is only observed.
+ */
 void say(struct view *v, enum guest_state state, enum reason reason, uint64_t a, uint64_t b,
 	 uint64_t c);
 bool decide_balloon(struct policy *p, struct view *v, uint64_t target, enum reason reason,
 		    const uint64_t operand[4]);
 bool decide_shed(struct policy *p, struct view *v, uint64_t bytes, uint32_t flags,
 		 enum reason reason, const uint64_t operand[4]);
+void decide_simple(struct policy *p, struct view *v, enum action action, enum reason reason,
+		   uint64_t operand);
 bool reversal_allowed(const struct policy *p, const struct view *v, enum direction direction);
 
 #endif
