@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "daemon/core/tiers.h"
 
+#include <string.h>
+
 #define MIB (UINT64_C(1) << 20)
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -69,27 +71,37 @@ static uint64_t anon_of(const struct stat_set *s, uint64_t maximum)
 	return min_u64(active, maximum) + min_u64(inactive, maximum);
 }
 
+/* The tiers of memory in use, claimed out of @left. */
+static void claim_used(const uint64_t want[TIER_MAX_ID], uint64_t left,
+		       uint64_t ret_amount[TIER_MAX_ID])
+{
+	ret_amount[TIER_LAZYFREE] = claim(&left, want[TIER_LAZYFREE]);
+	ret_amount[TIER_TEXT] = claim(&left, want[TIER_TEXT]);
+	ret_amount[TIER_FILE] = claim(&left, want[TIER_FILE]);
+	ret_amount[TIER_ANON] = claim(&left, want[TIER_ANON]);
+}
+
 static bool from_agent(const struct guest_snapshot *guest, struct tiers *t)
 {
 	const struct stat_set *s = &guest->agent.stats;
-	uint64_t unused, active, inactive, lazyfree = 0, dirty = 0, left, text, file;
+	uint64_t unused, active, inactive, dirty = 0, left, want[TIER_MAX_ID] = { 0 };
 
 	if (!stat_get(s, STAT_FREE, &unused) || !stat_get(s, STAT_ACTIVE_FILE, &active) ||
 	    !stat_get(s, STAT_INACTIVE_FILE, &inactive))
 		return false;
-	(void)stat_get(s, STAT_LAZYFREE, &lazyfree);
+	(void)stat_get(s, STAT_LAZYFREE, &want[TIER_LAZYFREE]);
 	(void)stat_get(s, STAT_DIRTY, &dirty);
-	text = text_of(s, active);
+	want[TIER_TEXT] = text_of(s, active);
+	want[TIER_ANON] = anon_of(s, guest->balloon.maximum);
 	/* Each alone first, so that sums of hostile numbers can't overflow. */
 	active = min_u64(active, guest->balloon.maximum);
 	inactive = min_u64(inactive, guest->balloon.maximum);
-	split_free(guest, unused, t, &left);
 	/* The inactive list of page cache holds the lazyfree memory, too. */
-	file = less(less(less(active + inactive, lazyfree), text), dirty);
-	t->amount[TIER_LAZYFREE] = claim(&left, lazyfree);
-	t->amount[TIER_TEXT] = claim(&left, text);
-	t->amount[TIER_FILE] = claim(&left, file);
-	t->amount[TIER_ANON] = claim(&left, anon_of(s, guest->balloon.maximum));
+	want[TIER_FILE] =
+		less(less(less(active + inactive, want[TIER_LAZYFREE]), want[TIER_TEXT]), dirty);
+	split_free(guest, unused, t, &left);
+	claim_used(want, left, t->amount);
+	claim_used(want, guest->cost.footprint, t->moving);
 	t->from_agent = t->free_known = true;
 	t->at_us = guest->agent.at_us;
 	return true;
@@ -110,6 +122,7 @@ static bool from_driver(const struct guest_snapshot *guest, struct tiers *t)
 	spare = (d->has_unused ? d->unused : 0) + guest->balloon.actual / 8;
 	t->amount[TIER_FILE] = claim(&left, less(t->usable, spare));
 	t->amount[TIER_ANON] = left;
+	memcpy(t->moving, t->amount, sizeof(t->moving));
 	t->at_us = d->at_us;
 	return true;
 }

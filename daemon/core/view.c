@@ -88,7 +88,7 @@ static void check_means(struct policy *p, struct view *v)
 static void keep_free(struct tiers *known, const struct tiers *t)
 {
 	for (int k = TIER_LAZYFREE; k < TIER_MAX_ID; k++)
-		known->amount[k] = t->amount[k];
+		known->amount[k] = t->moving[k];
 	known->at_us = t->at_us;
 }
 
