@@ -87,8 +87,10 @@ record()
 			"\"time_us\":%.0f,\"action\":\"shed\",\"reason\":\"take-file\",\"freed\":%s}]}}\n",
 			rt + 74, (rt + 9.5) * 1e6, mib(20)
 		printf "{\"t\":574,\"rt\":%d,\"guest\":\"grow\",\"explain\":{\"decisions\":[{" \
+			"\"time_us\":%.0f,\"action\":\"profile\",\"reason\":\"profile\"},{" \
 			"\"time_us\":%.0f,\"action\":\"balloon\",\"reason\":\"relief\"," \
-			"\"operands\":{\"latency_us\":100000}}]}}\n", rt + 74, (rt + 20) * 1e6
+			"\"operands\":{\"latency_us\":100000}}]}}\n", rt + 74, (rt + 20) * 1e6,
+			(rt + 20) * 1e6
 	}' </dev/null
 }
 

@@ -154,39 +154,49 @@ static int read_round(struct run *run, struct json_object *line, struct json_obj
 	return 0;
 }
 
-static bool is_known(const struct run *run, size_t guest, double t)
+static enum decision_kind decision_kind(struct json_object *decision)
 {
-	for (size_t i = 0; i < run->n_decisions; i++)
-		if (run->decisions[i].guest == guest && fabs(run->decisions[i].t - t) < USEC / 2)
+	const char *action = text(decision, "action");
+
+	if (strcmp(action, "shed") == 0)
+		return DECISION_SHED;
+	if (strcmp(action, "balloon") == 0)
+		return DECISION_BALLOON;
+	return DECISION_OTHER;
+}
+
+/* The same decision may be explained twice; a round makes at most one of a kind for a guest. */
+static bool is_known(const struct run *run, size_t guest, enum decision_kind kind, double t)
+{
+	for (size_t i = 0; i < run->n_decisions; i++) {
+		const struct decision_point *known = &run->decisions[i];
+
+		if (known->guest == guest && known->kind == kind && fabs(known->t - t) < USEC / 2)
 			return true;
+	}
 	return false;
 }
 
 static int read_decision(struct run *run, size_t guest, struct json_object *decision, double offset)
 {
-	const char *action = text(decision, "action");
+	enum decision_kind kind = decision_kind(decision);
 	double t = number(decision, "time_us") * USEC - offset;
-	struct decision_point *point;
 	void *more;
 
-	if (isnan(t) || is_known(run, guest, t))
+	if (isnan(t) || is_known(run, guest, kind, t))
 		return 0;
 	more = one_more(run->decisions, run->n_decisions, sizeof(*run->decisions));
 	if (!more)
 		return -ENOMEM;
 	run->decisions = more;
-	point = &run->decisions[run->n_decisions++];
-	*point = (struct decision_point){ .t = t,
-					  .guest = guest,
-					  .kind = DECISION_OTHER,
-					  .is_relief =
-						  strcmp(text(decision, "reason"), "relief") == 0,
-					  .latency = number(decision, "operands.latency_us") * USEC,
-					  .freed = number(decision, "freed") };
-	if (strcmp(action, "shed") == 0)
-		point->kind = DECISION_SHED;
-	else if (strcmp(action, "balloon") == 0)
-		point->kind = DECISION_BALLOON;
+	run->decisions[run->n_decisions++] = (struct decision_point){
+		.t = t,
+		.guest = guest,
+		.kind = kind,
+		.is_relief = strcmp(text(decision, "reason"), "relief") == 0,
+		.latency = number(decision, "operands.latency_us") * USEC,
+		.freed = number(decision, "freed"),
+	};
 	return 0;
 }
 
