@@ -324,6 +324,9 @@ static void budget_of_a_dropin_replaces_its_kind(void)
 	CU_ASSERT_EQUAL_FATAL(files_load(&files), 0);
 	CU_ASSERT_EQUAL(files.settings->host.budget_kind, BUDGET_CGROUP);
 	CU_ASSERT_FALSE(files.settings->host.budget_hard);
+	files_text(&files, "ballast.d/c.yaml", "host: {budget: host}\n");
+	CU_ASSERT_EQUAL_FATAL(files_load(&files), 0);
+	CU_ASSERT_EQUAL(files.settings->host.budget_kind, BUDGET_HOST);
 	files_end(&files);
 }
 
@@ -376,6 +379,28 @@ static void rule_hidden_by_a_dropin_is_a_warning(void)
 			       "ballast.d/a.yaml:1 comes first and matches all that this one does; "
 			       "put this one before it");
 	files_end(&files);
+}
+
+static void rule_that_can_be_reached_has_no_warning(void)
+{
+	static const char *const pairs[][2] = {
+		{ "a?*", "a*" },  { "*b]", "[ab]" }, { "web-?", "web-*" }, { "a*", "A*" },
+		{ "*[1]", "*1" }, { "\\*", "\\a" },  { "db", "db*" },
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		struct files files;
+		char text[128];
+
+		(void)snprintf(text, sizeof(text), "guests: [{name: '%s'}, {name: '%s'}]\n",
+			       pairs[i][0], pairs[i][1]);
+		files_make(&files, text);
+		CU_ASSERT_EQUAL(files_load(&files), 0);
+		if (files.diag.n_messages > 0)
+			printf("\n%s\n", files_message(&files, 0));
+		CU_ASSERT_EQUAL(files.diag.n_messages, 0);
+		files_end(&files);
+	}
 }
 
 static void only_names_that_end_in_yaml_are_dropins(void)
@@ -468,6 +493,7 @@ static const struct unit_test tests[] = {
 	TEST(mistakes_of_all_files_are_said_in_order),
 	TEST(order_is_checked_across_files),
 	TEST(rule_hidden_by_a_dropin_is_a_warning),
+	TEST(rule_that_can_be_reached_has_no_warning),
 	TEST(only_names_that_end_in_yaml_are_dropins),
 	TEST(missing_dropin_folder_is_fine),
 	TEST(missing_file_is_said_with_its_reason),
