@@ -20,7 +20,7 @@ DEPS_KERNEL := linux-source-6.12 flex bison bc libelf-dev libssl-dev cpio kmod r
 	ccache patch perl
 DEPS_LAB := qemu-system-x86 qemu-utils libvirt-daemon libvirt-daemon-system \
 	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux gnuplot-nox \
-	jq dbus-daemon
+	jq dbus dbus-daemon polkitd
 DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellcheck valgrind \
 	systemd mandoc librsvg2-bin binutils scdoc libxml2-utils
 
