@@ -8,6 +8,11 @@ cd "$(dirname "$0")/../.." || exit 1
 out=${BALLAST_BUILD:-build}/test-demo
 rm -rf "$out"
 mkdir -p "$out" || exit 1
+out=$(cd "$out" && pwd)
+# A folder of its own, to see what is left of this demo and not of another one.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/ballast-test-demo.XXXXXX") || exit 1
+export TMPDIR
+trap 'rm -rf "$TMPDIR"' EXIT
 
 for mode in act observe; do
 	if ! BALLAST_QUIET=1 tests/lab/demo.sh "--$mode" --out "$out"; then
@@ -31,6 +36,15 @@ if [ "$moved" = 1 ]; then
 	echo "ok observing-moves-no-balloon"
 else
 	echo "not ok observing-moves-no-balloon - $moved different sizes were seen"
+fi
+
+echo "$TMPDIR" >"$out/pattern"
+left=$(ls -A "$TMPDIR"; grep -l -a -s -F -f "$out/pattern" /proc/[0-9]*/cmdline
+	grep -F -f "$out/pattern" /proc/self/mountinfo)
+if [ -z "$left" ]; then
+	echo "ok nothing-is-left-behind"
+else
+	echo "not ok nothing-is-left-behind - $left"
 fi
 
 "${BALLAST_BUILD:-build}/tests/lab/demo-report" --tap --act "$out/act.jsonl" \
