@@ -13,6 +13,7 @@
 #include "daemon/config/tree.h"
 #include "daemon/config/utf8.h"
 #include "daemon/config/validate.h"
+#include "daemon/util/text.h"
 
 struct source {
 	char *path;
@@ -161,17 +162,10 @@ static char *dropin_folder(const char *path)
 	return folder;
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), m = strlen(suffix);
-
-	return n > m && strcmp(name + n - m, suffix) == 0;
-}
-
 static int is_dropin(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.' &&
-	       (ends_with(entry->d_name, ".yaml") || ends_with(entry->d_name, ".yml"));
+	       (text_ends_with(entry->d_name, ".yaml") || text_ends_with(entry->d_name, ".yml"));
 }
 
 static int by_bytes(const struct dirent **a, const struct dirent **b)
@@ -186,7 +180,7 @@ static int add_dropin(struct sources *sources, const char *folder, const char *n
 
 	if (asprintf(&path, "%s/%s", folder, name) < 0)
 		return -ENOMEM;
-	if (ends_with(name, ".yml")) {
+	if (text_ends_with(name, ".yml")) {
 		diag_add(diag, CONFIG_WARNING, whole(path), NULL,
 			 "not read: the name of a drop-in ends in .yaml");
 		free(path);

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/util/text.h"
+
 const struct reason_info reason_infos[REASON_MAX_ID] = {
 #define REASON(id_, name_, text_, a_, b_, c_, d_)                                                  \
 	[REASON_##id_] = { .name = (name_),                                                        \
@@ -82,22 +84,15 @@ static void append(char *buf, size_t size, size_t *used, const char *format, ...
 		*used += (size_t)n;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 static void append_amount(char *buf, size_t size, size_t *used, const char *name, uint64_t value)
 {
-	if (ends_with(name, "_us"))
+	if (text_ends_with(name, "_us"))
 		append(buf, size, used, "%.*s %.1f s", (int)strlen(name) - 3, name,
 		       (double)value / 1e6);
-	else if (ends_with(name, "_pct"))
+	else if (text_ends_with(name, "_pct"))
 		append(buf, size, used, "%.*s %.2f %%", (int)strlen(name) - 4, name,
 		       (double)value / 100);
-	else if (ends_with(name, "_n"))
+	else if (text_ends_with(name, "_n"))
 		append(buf, size, used, "%.*s %" PRIu64, (int)strlen(name) - 2, name, value);
 	else
 		append(buf, size, used, "%s %.1f MiB", name, (double)value / (1 << 20));

@@ -108,8 +108,8 @@ static int finish(const char *path, const struct settings *settings, const struc
 		return CTL_FAILED;
 	}
 	(void)fprintf(summary, "%s: good, mode %s, %zu guest rule%s, %zu warning%s\n", path,
-		      settings->host.mode == MODE_ACT ? "act" : "observe", settings->n_rules,
-		      plural(settings->n_rules), diag->n_warnings, plural(diag->n_warnings));
+		      mode_name(settings->host.mode), settings->n_rules, plural(settings->n_rules),
+		      diag->n_warnings, plural(diag->n_warnings));
 	return CTL_OK;
 }
 

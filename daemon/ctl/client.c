@@ -14,11 +14,6 @@
 
 #define CALL_US (5 * USEC_PER_SEC)
 
-static void drop_bus(sd_bus **bus)
-{
-	sd_bus_close_unref(*bus);
-}
-
 static int usage_error(const char *verb, const char *problem, const char *what)
 {
 	complain("%s: %s %s: `ballastctl %s --help` shows how", verb, problem, what, verb);
@@ -86,7 +81,7 @@ static int no_daemon(int error, const char *path)
 
 static int open_private(const struct sockaddr_un *address, sd_bus **ret_bus)
 {
-	_cleanup_(drop_bus) sd_bus *bus = NULL;
+	_cleanup_(sd_bus_close_unrefp) sd_bus *bus = NULL;
 	_cleanup_close_ int fd = -1;
 	int r;
 
@@ -161,8 +156,8 @@ int client_call(const struct client_options *options, const char *method, bool w
 		sd_bus_message **ret_answer)
 {
 	_cleanup_(sd_bus_error_free) sd_bus_error error = SD_BUS_ERROR_NULL;
-	_cleanup_message_ sd_bus_message *call = NULL;
-	_cleanup_(drop_bus) sd_bus *bus = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *call = NULL;
+	_cleanup_(sd_bus_close_unrefp) sd_bus *bus = NULL;
 	struct sockaddr_un address;
 	const char *path;
 	int r;

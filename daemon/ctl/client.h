@@ -49,11 +49,4 @@ int client_call(const struct client_options *options, const char *method, bool w
 /** client_bad_answer() - say that the daemon's answer makes no sense. Return: CTL_FAILED. */
 int client_bad_answer(int error);
 
-static inline void client_drop_message(sd_bus_message **m)
-{
-	sd_bus_message_unref(*m);
-}
-
-#define _cleanup_message_ __attribute__((cleanup(client_drop_message)))
-
 #endif

@@ -11,6 +11,8 @@
 #include "daemon/ctl/guest.h"
 #include "daemon/ctl/json.h"
 #include "daemon/ctl/terminal.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/parse.h"
 #include "daemon/util/time.h"
 
 #define SHOWN_MAX 10 /* decisions that are shown to a person; --json has all */
@@ -85,12 +87,12 @@ static void clock_text(char *buf, size_t size, uint64_t time_us)
 static void add_change(struct items *items, const char *name, struct json_object *decision,
 		       const char *before_key, const char *after_key)
 {
-	char before[SIZE_TEXT], after[SIZE_TEXT];
+	char before[FORMAT_SIZE_MAX], after[FORMAT_SIZE_MAX];
 	uint64_t from, to;
 
 	if (json_number(decision, before_key, &from) && json_number(decision, after_key, &to))
-		items_add(items, "%s %s -> %s", name, size_text(before, from),
-			  size_text(after, to));
+		items_add(items, "%s %s -> %s", name, format_size(before, FORMAT_SIZE_MAX, from),
+			  format_size(after, FORMAT_SIZE_MAX, to));
 }
 
 static void print_decision(const struct terminal *terminal, struct json_object *decision)
@@ -173,7 +175,7 @@ static void print_all(struct json_object *all)
 
 int ctl_explain(int argc, char **argv)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	_cleanup_json_ struct json_object *all = json_object_new_object();
 	struct client_options options;
 	int status, r;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/ctl/json.h"
+#include "daemon/util/parse.h"
 #include "guest-agent/proto/stats.h"
 
 static enum colour level_colour(const char *level)
@@ -40,7 +41,7 @@ static void print_warning(const struct terminal *terminal, enum colour colour, c
 
 static void print_warnings(const struct terminal *terminal, struct json_object *host)
 {
-	char text[256], size[SIZE_TEXT], more[SIZE_TEXT];
+	char text[256], size[FORMAT_SIZE_MAX], more[FORMAT_SIZE_MAX];
 	uint64_t shortfall = 0, floor = 0, budget = 0;
 
 	if (!json_flag(host, "hypervisor_connected"))
@@ -50,14 +51,15 @@ static void print_warnings(const struct terminal *terminal, struct json_object *
 		print_warning(terminal, COLOUR_NOTICE, "frozen: the freeze file is there");
 	if (json_number(host, "shortfall", &shortfall) && shortfall) {
 		(void)snprintf(text, sizeof(text), "short of %s: nothing more can be taken",
-			       size_text(size, shortfall));
+			       format_size(size, FORMAT_SIZE_MAX, shortfall));
 		print_warning(terminal, COLOUR_BAD, text);
 	}
 	if (json_number(host, "floor", &floor) && json_number(host, "budget", &budget) &&
 	    floor > budget) {
 		(void)snprintf(text, sizeof(text),
 			       "the guests' minima and the headroom are %s, the budget is %s",
-			       size_text(size, floor), size_text(more, budget));
+			       format_size(size, FORMAT_SIZE_MAX, floor),
+			       format_size(more, FORMAT_SIZE_MAX, budget));
 		print_warning(terminal, COLOUR_NOTICE, text);
 	}
 }
@@ -228,7 +230,7 @@ void guest_print_ages(const struct terminal *terminal, struct json_object *guest
 static const char *statistic_value(char *buf, size_t size, enum stat_unit unit, uint64_t value)
 {
 	if (unit == STAT_UNIT_BYTES)
-		return size_text(buf, value);
+		return format_size(buf, FORMAT_SIZE_MAX, value);
 	if (unit == STAT_UNIT_USEC)
 		return span_text(buf, size, value);
 	(void)snprintf(buf, size, "%" PRIu64, value);

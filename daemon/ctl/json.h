@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <systemd/sd-bus.h>
 
+#include "daemon/util/cleanup.h"
+
 /**
  * json_from_message() - the next value of a message: dictionaries become objects, variants what
  * they hold.
@@ -41,6 +43,6 @@ static inline void json_drop(struct json_object **value)
 	(void)json_object_put(*value);
 }
 
-#define _cleanup_json_ __attribute__((cleanup(json_drop)))
+#define _cleanup_json_ _cleanup_(json_drop)
 
 #endif

@@ -55,13 +55,13 @@ static int release_domain(const char *uri, const unsigned char *uuid, const char
 {
 	_cleanup_(drop_connection) virConnectPtr connection = virConnectOpen(uri);
 	_cleanup_(drop_domain) virDomainPtr domain = NULL;
-	char size[SIZE_TEXT];
+	char size[FORMAT_SIZE_MAX];
 	virDomainInfo info;
 
 	if (connection)
 		domain = virDomainLookupByUUID(connection, uuid);
 	if (domain && virDomainGetInfo(domain, &info) == 0) {
-		size_text(size, KIB((uint64_t)info.maxMem));
+		format_size(size, FORMAT_SIZE_MAX, KIB((uint64_t)info.maxMem));
 		if (info.memory == info.maxMem) {
 			printf("%s: has all of its %s\n", name, size);
 			return CTL_OK;

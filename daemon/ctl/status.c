@@ -8,6 +8,8 @@
 #include "daemon/ctl/guest.h"
 #include "daemon/ctl/json.h"
 #include "daemon/ctl/terminal.h"
+#include "daemon/util/cleanup.h"
+#include "daemon/util/parse.h"
 
 #define TINY   76 /* columns below which the guest's own statistics are left out */
 #define NARROW 100 /* columns below which amounts are "1800M" and headings short */
@@ -65,7 +67,7 @@ static void shorten(char *size)
 }
 
 static const char *amount_cell(const struct terminal *terminal, const struct column *column,
-			       struct json_object *guest, char buf[SIZE_TEXT])
+			       struct json_object *guest, char buf[FORMAT_SIZE_MAX])
 {
 	struct json_object *object = guest;
 	uint64_t bytes;
@@ -75,7 +77,7 @@ static const char *amount_cell(const struct terminal *terminal, const struct col
 	if ((column->part && json_has_word(guest, "stale", column->part)) ||
 	    !json_number(object, column->key, &bytes))
 		return "-";
-	size_text(buf, bytes);
+	format_size(buf, FORMAT_SIZE_MAX, bytes);
 	if (is_narrow(terminal))
 		shorten(buf);
 	return buf;
@@ -210,7 +212,7 @@ static int read_status(sd_bus_message *answer, struct json_object **ret_status)
 
 static int host_status(const struct client_options *options)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	_cleanup_json_ struct json_object *status = NULL;
 	struct json_object *guests;
 	struct terminal terminal;
@@ -242,7 +244,7 @@ static int host_status(const struct client_options *options)
 
 static int guest_status(const struct client_options *options)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	_cleanup_json_ struct json_object *guest = NULL;
 	struct terminal terminal;
 	int r;

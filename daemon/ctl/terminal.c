@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "daemon/ctl/terminal.h"
 
-#include <inttypes.h>
 #include <langinfo.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -115,21 +114,6 @@ const char *terminal_end(const struct terminal *terminal)
 	return terminal->colours ? "\033[0m" : "";
 }
 
-const char *size_text(char buf[SIZE_TEXT], uint64_t bytes)
-{
-	if (bytes == 0)
-		(void)snprintf(buf, SIZE_TEXT, "0");
-	else if (bytes < MIB(1))
-		(void)snprintf(buf, SIZE_TEXT, "%" PRIu64 " KiB", (bytes + 1023) / 1024);
-	else if (bytes < MIB(10))
-		(void)snprintf(buf, SIZE_TEXT, "%.1f MiB", (double)bytes / (double)MIB(1));
-	else if (bytes < 10 * MIB(1024))
-		(void)snprintf(buf, SIZE_TEXT, "%.0f MiB", (double)bytes / (double)MIB(1));
-	else
-		(void)snprintf(buf, SIZE_TEXT, "%.1f GiB", (double)bytes / (double)MIB(1024));
-	return buf;
-}
-
 const char *span_text(char *buf, size_t size, uint64_t us)
 {
 	double seconds = (double)us / (double)USEC_PER_SEC;
@@ -161,11 +145,12 @@ void items_add(struct items *items, const char *format, ...)
 void items_add_size(struct items *items, const char *name, struct json_object *object,
 		    const char *key)
 {
-	char size[SIZE_TEXT];
+	char size[FORMAT_SIZE_MAX];
 	uint64_t bytes;
 
 	if (json_number(object, key, &bytes))
-		items_add(items, "%s%s%s", name, *name ? " " : "", size_text(size, bytes));
+		items_add(items, "%s%s%s", name, *name ? " " : "",
+			  format_size(size, FORMAT_SIZE_MAX, bytes));
 }
 
 /* A line being filled. */

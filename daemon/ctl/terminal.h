@@ -40,14 +40,6 @@ void terminal_cut(const struct terminal *terminal, char *text, size_t columns);
 const char *terminal_start(const struct terminal *terminal, enum colour colour);
 const char *terminal_end(const struct terminal *terminal);
 
-#define SIZE_TEXT 24 /* bytes that size_text() needs at most */
-
-/**
- * size_text() - an amount as "0", "512 KiB", "1800 MiB" or "11.5 GiB": MiB as far as they can be
- * read, for the changes that matter are of that size. Return: @buf.
- */
-const char *size_text(char buf[SIZE_TEXT], uint64_t bytes);
-
 /** span_text() - a time of @us as "0.3 s", "12 s", "5 min", "3 h" or "2 d". Return: @buf. */
 const char *span_text(char *buf, size_t size, uint64_t us);
 

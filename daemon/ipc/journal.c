@@ -9,6 +9,7 @@
 
 #include "daemon/ipc/record.h"
 #include "daemon/util/log.h"
+#include "daemon/util/text.h"
 
 #define FIELDS_MAX 24
 #define FIELD_SIZE 320
@@ -54,18 +55,11 @@ static int field_flag(void *to, const char *key, bool value)
 	return add_field(to, key, value ? "1" : "0");
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), m = strlen(end);
-
-	return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 /* Amounts get their unit into the name, as the others have it: OLD_BYTES, PSI_SOME_PCT. */
 static int field_number(void *to, const char *key, uint64_t value)
 {
-	bool has_unit = ends_with(key, "_us") || ends_with(key, "_pct") || ends_with(key, "_n") ||
-			strcmp(key, "bytes") == 0;
+	bool has_unit = text_ends_with(key, "_us") || text_ends_with(key, "_pct") ||
+			text_ends_with(key, "_n") || strcmp(key, "bytes") == 0;
 	struct fields *fields = to;
 	char name[64], number[24];
 

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "daemon/ipc/message.h"
+#include "daemon/util/cleanup.h"
 #include "daemon/util/uuid.h"
 
 /* An answer can be large: who doesn't read gets no more of them. */
@@ -14,13 +15,6 @@
 
 #define ERROR_NO_GUEST	   "org.ballast1.Error.NoSuchGuest"
 #define ERROR_RELOAD	   "org.ballast1.Error.ReloadFailed"
-
-static void message_drop(sd_bus_message **m)
-{
-	sd_bus_message_unref(*m);
-}
-
-#define _cleanup_message_ __attribute__((cleanup(message_drop)))
 
 static bool guest_is(const struct guest_snapshot *guest, const char *what)
 {
@@ -79,7 +73,7 @@ static int send_answer(sd_bus_message *answer)
 
 static int get_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	struct manager *manager = userdata;
 	int r;
 
@@ -95,7 +89,7 @@ static int get_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
 static int list_guests(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	struct manager *manager = userdata;
 	int r;
 
@@ -108,7 +102,7 @@ static int list_guests(sd_bus_message *call, void *userdata, sd_bus_error *error
 
 static int get_guest(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	struct manager *manager = userdata;
 	size_t i;
 	int r;
@@ -125,7 +119,7 @@ static int get_guest(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
 static int get_history(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	struct manager *manager = userdata;
 	size_t i;
 	int r;
@@ -142,7 +136,7 @@ static int get_history(sd_bus_message *call, void *userdata, sd_bus_error *error
 
 static int explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_message_ sd_bus_message *answer = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	struct manager *manager = userdata;
 	const struct bus_view *view = manager->view;
 	size_t i;
@@ -180,69 +174,45 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
 	return sd_bus_reply_method_return(call, NULL);
 }
 
-static int get_text(sd_bus *connection, const char *path, const char *interface,
-		    const char *property, sd_bus_message *reply, void *userdata,
-		    sd_bus_error *error)
-{
-	const struct manager *manager = userdata;
-	const struct bus_view *view = manager->view;
-	enum level level = view->plan ? view->plan->level : LEVEL_RELAXED;
-
-	(void)connection;
-	(void)path;
-	(void)interface;
-	(void)error;
-	if (strcmp(property, "Mode") == 0)
-		return sd_bus_message_append(reply, "s", mode_name(view->settings->host.mode));
-	if (strcmp(property, "Level") == 0)
-		return sd_bus_message_append(reply, "s", level_name(level));
-	return sd_bus_message_append(reply, "s", BALLAST_VERSION);
-}
-
-static int get_flag(sd_bus *connection, const char *path, const char *interface,
-		    const char *property, sd_bus_message *reply, void *userdata,
-		    sd_bus_error *error)
-{
-	const struct manager *manager = userdata;
-	const struct bus_view *view = manager->view;
-	bool value;
-
-	(void)connection;
-	(void)path;
-	(void)interface;
-	(void)error;
-	if (strcmp(property, "Decided") == 0)
-		value = view->plan && view->plan->at_us;
-	else if (strcmp(property, "Frozen") == 0)
-		value = view->snapshot->frozen;
-	else
-		value = view->snapshot->hypervisor_ready;
-	return sd_bus_message_append(reply, "b", (int)value);
-}
-
-static int get_amount(sd_bus *connection, const char *path, const char *interface,
-		      const char *property, sd_bus_message *reply, void *userdata,
-		      sd_bus_error *error)
+static int get_property(sd_bus *connection, const char *path, const char *interface,
+			const char *property, sd_bus_message *reply, void *userdata,
+			sd_bus_error *error)
 {
 	static const struct plan no_plan;
 	const struct manager *manager = userdata;
-	const struct plan *plan = manager->view->plan ? manager->view->plan : &no_plan;
+	const struct bus_view *view = manager->view;
+	const struct plan *plan = view->plan ? view->plan : &no_plan;
+	const int decided = plan->at_us != 0, frozen = view->snapshot->frozen;
+	const int connected = view->snapshot->hypervisor_ready;
 	const struct {
 		const char *name;
-		uint64_t value;
-	} amounts[] = { { "Budget", plan->budget },	   { "Footprint", plan->footprint },
-			{ "Headroom", plan->headroom },	   { "GrantPool", plan->grant_pool },
-			{ "InFlight", plan->in_flight },   { "Need", plan->need },
-			{ "Shortfall", plan->shortfall },  { "Slack", plan->slack },
-			{ "DeadTime", plan->dead_time_us } };
+		char type;
+		const void *value;
+	} values[] = {
+		{ "Version", 's', BALLAST_VERSION },
+		{ "Mode", 's', mode_name(view->settings->host.mode) },
+		{ "Decided", 'b', &decided },
+		{ "Level", 's', level_name(plan->level) },
+		{ "Budget", 't', &plan->budget },
+		{ "Footprint", 't', &plan->footprint },
+		{ "Headroom", 't', &plan->headroom },
+		{ "GrantPool", 't', &plan->grant_pool },
+		{ "InFlight", 't', &plan->in_flight },
+		{ "Need", 't', &plan->need },
+		{ "Shortfall", 't', &plan->shortfall },
+		{ "Slack", 't', &plan->slack },
+		{ "DeadTime", 't', &plan->dead_time_us },
+		{ "HypervisorConnected", 'b', &connected },
+		{ "Frozen", 'b', &frozen },
+	};
 
 	(void)connection;
 	(void)path;
 	(void)interface;
 	(void)error;
-	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++)
-		if (strcmp(amounts[i].name, property) == 0)
-			return sd_bus_message_append(reply, "t", amounts[i].value);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+		if (strcmp(values[i].name, property) == 0)
+			return sd_bus_message_append_basic(reply, values[i].type, values[i].value);
 	return -ENOENT;
 }
 
@@ -250,23 +220,23 @@ static int get_amount(sd_bus *connection, const char *path, const char *interfac
 
 static const sd_bus_vtable manager_vtable[] = {
 	SD_BUS_VTABLE_START(0),
-	SD_BUS_PROPERTY("Version", "s", get_text, 0, SD_BUS_VTABLE_PROPERTY_CONST),
-	SD_BUS_PROPERTY("Mode", "s", get_text, 0, 0),
+	SD_BUS_PROPERTY("Version", "s", get_property, 0, SD_BUS_VTABLE_PROPERTY_CONST),
+	SD_BUS_PROPERTY("Mode", "s", get_property, 0, 0),
 	/* Until a round was decided, the level and the amounts mean nothing. */
-	SD_BUS_PROPERTY("Decided", "b", get_flag, 0, 0),
-	SD_BUS_PROPERTY("Level", "s", get_text, 0, 0),
+	SD_BUS_PROPERTY("Decided", "b", get_property, 0, 0),
+	SD_BUS_PROPERTY("Level", "s", get_property, 0, 0),
 	/* Bytes; DeadTime is microseconds. */
-	SD_BUS_PROPERTY("Budget", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("Footprint", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("Headroom", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("GrantPool", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("InFlight", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("Need", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("Shortfall", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("Slack", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("DeadTime", "t", get_amount, 0, 0),
-	SD_BUS_PROPERTY("HypervisorConnected", "b", get_flag, 0, 0),
-	SD_BUS_PROPERTY("Frozen", "b", get_flag, 0, 0),
+	SD_BUS_PROPERTY("Budget", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("Footprint", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("Headroom", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("GrantPool", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("InFlight", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("Need", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("Shortfall", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("Slack", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("DeadTime", "t", get_property, 0, 0),
+	SD_BUS_PROPERTY("HypervisorConnected", "b", get_property, 0, 0),
+	SD_BUS_PROPERTY("Frozen", "b", get_property, 0, 0),
 	SD_BUS_METHOD_WITH_ARGS("GetStatus", SD_BUS_NO_ARGS,
 				SD_BUS_RESULT("a{sv}", host, "aa{sv}", guests), get_status, READ),
 	SD_BUS_METHOD_WITH_ARGS("ListGuests", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", guests),
@@ -293,7 +263,7 @@ int manager_serve(struct manager *manager, sd_bus *connection)
 int manager_emit_decision(const struct manager *manager, sd_bus *connection,
 			  const struct guest_snapshot *guest, const struct history_entry *entry)
 {
-	_cleanup_message_ sd_bus_message *signal = NULL;
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *signal = NULL;
 	int r;
 
 	r = sd_bus_message_new_signal(connection, &signal, BUS_PATH, BUS_INTERFACE, "Decision");

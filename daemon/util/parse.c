@@ -108,21 +108,15 @@ size_t parse_fields(const char *text, struct parse_field *fields, size_t n_field
 
 char *format_size(char *buf, size_t size, uint64_t bytes)
 {
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
-	unsigned int tenths;
-	uint64_t unit = 1;
-	size_t i = 0;
-
-	while (i + 1 < sizeof(units) / sizeof(*units) && bytes / unit >= 1024) {
-		unit *= 1024;
-		i++;
-	}
-	tenths = (unsigned int)(bytes % unit * 10 / unit);
 	if (bytes == 0)
 		(void)snprintf(buf, size, "0");
-	else if (tenths == 0 || bytes / unit >= 100)
-		(void)snprintf(buf, size, "%" PRIu64 " %s", bytes / unit, units[i]);
+	else if (bytes < MIB(1))
+		(void)snprintf(buf, size, "%" PRIu64 " KiB", (bytes + KIB(1) - 1) / KIB(1));
+	else if (bytes < MIB(10))
+		(void)snprintf(buf, size, "%.1f MiB", (double)bytes / (double)MIB(1));
+	else if (bytes < MIB(10 * 1024))
+		(void)snprintf(buf, size, "%.0f MiB", (double)bytes / (double)MIB(1));
 	else
-		(void)snprintf(buf, size, "%" PRIu64 ".%u %s", bytes / unit, tenths, units[i]);
+		(void)snprintf(buf, size, "%.1f GiB", (double)bytes / (double)MIB(1024));
 	return buf;
 }

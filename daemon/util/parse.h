@@ -50,7 +50,8 @@ size_t parse_fields(const char *text, struct parse_field *fields, size_t n_field
 bool parse_hundredths(const char **text, uint32_t *ret_value);
 
 /**
- * format_size() - an amount for a person: "0", "512 B", "1.5 MiB", "128 MiB".
+ * format_size() - an amount for a person: "0", "512 KiB", "1.5 MiB", "1800 MiB", "11.5 GiB". MiB as
+ * far as they can be read, for the changes that matter are of that size.
  * @buf, @size: where to write, always terminated.
  *
  * Return: @buf.

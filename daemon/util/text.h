@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /**
  * text_utf8_length() - the valid UTF-8 character at @text.
@@ -18,6 +19,14 @@
  * Return: its length in bytes, 0 where there is none (overlong forms and surrogates are bad).
  */
 size_t text_utf8_length(const char *text, size_t left, uint32_t *ret_point);
+
+/** text_ends_with() - whether the last bytes of @text are @end. */
+static inline bool text_ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && memcmp(text + n - m, end, m) == 0;
+}
 
 /**
  * text_to_utf8() - copy @text; each byte that is not part of valid UTF-8 becomes U+FFFD.

@@ -83,13 +83,14 @@ static void sizes_are_written_for_people(void)
 		const char *text;
 	} cases[] = {
 		{ 0, "0" },
-		{ 512, "512 B" },
-		{ KIB(1), "1 KiB" },
-		{ KIB(1) + 512, "1.5 KiB" },
+		{ 1, "1 KiB" },
+		{ KIB(1) + 512, "2 KiB" },
+		{ MIB(1) - 1, "1024 KiB" },
+		{ MIB(3) / 2, "1.5 MiB" },
 		{ MIB(128), "128 MiB" },
-		{ MIB(1) - 1, "1023 KiB" },
-		{ MIB(1536), "1.5 GiB" },
-		{ UINT64_MAX, "15.9 EiB" },
+		{ MIB(1800), "1800 MiB" },
+		{ MIB(11776), "11.5 GiB" },
+		{ UINT64_MAX, "17179869184.0 GiB" },
 	};
 	char buf[FORMAT_SIZE_MAX];
 
