@@ -40,11 +40,6 @@ struct session {
 	struct wire_hello hello; /* collected at its beginning */
 };
 
-/* The last look at PSI, to tell the stall that our own reclaim makes from the guest's. */
-struct stall {
-	uint64_t some_us, own_us, at_us;
-};
-
 struct agent {
 	const char *root;
 	struct agent_config config;
@@ -55,7 +50,6 @@ struct agent {
 	struct knobs knobs;
 	struct shed shed;
 	struct session session;
-	struct stall stall;
 	int epoll_fd, signal_fd;
 	uint64_t watchdog_us, next_watchdog_us;
 	int told; /* what was last said of the port: 1 + enum port_state, or why it is closed */
@@ -106,8 +100,8 @@ void session_bye(struct agent *agent, enum wire_bye_cause cause);
 void session_shed(struct agent *agent);
 
 /**
- * session_pressure() - the trigger fired: say so at once unless our own shed explains it, and stop
- * the shed if it doesn't.
+ * session_pressure() - the trigger fired: stop a shed, and say so at once. The kernel counts no
+ * stall for reclaim by memory.reclaim, so our own shed doesn't fire it.
  */
 void session_pressure(struct agent *agent, uint64_t now_us);
 

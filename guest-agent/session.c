@@ -44,7 +44,6 @@ void session_begin(struct agent *agent, uint64_t now_us)
 	session->next_hello_us = now_us;
 	session->next_sample_us = now_us;
 	wire_decoder_reset(&session->decoder);
-	agent->stall = (struct stall){ 0 };
 }
 
 void session_end(struct agent *agent)
@@ -64,17 +63,6 @@ void session_hello(struct agent *agent, uint64_t now_us)
 	agent->session.next_hello_us = now_us + AGENT_HELLO_US;
 }
 
-static void note_stall(struct agent *agent, const struct wire_sample *sample)
-{
-	uint64_t some;
-
-	if (!stat_get(&sample->stats, STAT_PSI_SOME, &some))
-		return;
-	agent->stall.some_us = some;
-	agent->stall.own_us = agent->shed.own_us;
-	agent->stall.at_us = sample->clock_us;
-}
-
 void session_sample(struct agent *agent, enum wire_sample_cause cause)
 {
 	struct wire_message msg = { .type = WIRE_SAMPLE };
@@ -84,7 +72,6 @@ void session_sample(struct agent *agent, enum wire_sample_cause cause)
 	sampler_sample(&agent->sampler, &msg.sample);
 	msg.sample.cause = cause;
 	msg.sample.interval_ms = agent->interval_ms;
-	note_stall(agent, &msg.sample);
 	(void)send_message(agent, &msg);
 }
 
@@ -93,15 +80,6 @@ void session_bye(struct agent *agent, enum wire_bye_cause cause)
 	struct wire_message msg = { .type = WIRE_BYE, .bye = { cause, clock_us() } };
 
 	(void)send_message(agent, &msg);
-}
-
-/* Whether others than our own reclaim have waited as long as the trigger wants. */
-static bool is_own_stall(const struct agent *agent, uint64_t some_us)
-{
-	const struct stall *last = &agent->stall;
-	uint64_t own = agent->shed.own_us - last->own_us, all = some_us - last->some_us;
-
-	return last->at_us && own && all < own + agent->trigger.threshold_us;
 }
 
 void session_pressure(struct agent *agent, uint64_t now_us)
@@ -114,8 +92,6 @@ void session_pressure(struct agent *agent, uint64_t now_us)
 					    .threshold_us = agent->trigger.threshold_us,
 					    .window_us = agent->trigger.window_us };
 	if (!sampler_psi(&agent->sampler, &pressure->some_us, &pressure->full_us))
-		return;
-	if (is_own_stall(agent, pressure->some_us))
 		return;
 	agent->shed.stop = true;
 	if (!(agent->config.allow & WIRE_CAP_SAMPLE))

@@ -91,8 +91,6 @@ int shed_start(struct shed *shed, const struct wire_shed *order, uint32_t seq, u
 	shed->stop = false;
 	shed->seq = seq;
 	shed->order = *order;
-	if (!(order->flags & WIRE_SHED_ANON))
-		shed->order.swappiness = 0;
 	shed->began_us = clock_us();
 	shed->deadline_us = deadline_us;
 	shed->step = SHED_STEP_FIRST;
@@ -105,14 +103,14 @@ int shed_start(struct shed *shed, const struct wire_shed *order, uint32_t seq, u
 	return 0;
 }
 
-static int reclaim(struct shed *shed, uint64_t bytes)
+static int reclaim(struct shed *shed, uint64_t bytes, unsigned int swappiness)
 {
 	char text[64];
 	int r;
 
 	if (!shed->no_swappiness) {
 		(void)snprintf(text, sizeof(text), "%llu swappiness=%u", (unsigned long long)bytes,
-			       (unsigned int)shed->order.swappiness);
+			       swappiness);
 		r = write_file(shed->root, shed->path, text);
 		if (r != -EINVAL)
 			return r;
@@ -148,17 +146,29 @@ static int verdict(const struct shed *shed, const struct numbers *numbers, uint6
 	return -EINPROGRESS;
 }
 
+/* What can be taken now without touching anonymous memory in use. */
+static uint64_t cheap_limit(const struct shed *shed, const struct numbers *numbers)
+{
+	if (!(shed->order.flags & WIRE_SHED_FILE) && !lazyfree_goes_first(shed->root))
+		return 0;
+	return shed_limit(numbers, shed->order.flags & WIRE_SHED_FILE);
+}
+
 static int take_step(struct shed *shed, const struct numbers *numbers, struct sampler *sampler)
 {
 	uint64_t left = shed->order.bytes - shed->freed, before = shed->freed, began, took;
-	uint64_t bytes = lesser(lesser(left, shed->step), shed_limit(numbers, shed->order.flags));
+	uint64_t limit = cheap_limit(shed, numbers);
+	unsigned int swappiness = 0;
 	struct numbers after;
 	int r;
 
+	if (limit < sampler->page_size) {
+		limit = shed_limit(numbers, shed->order.flags);
+		swappiness = (unsigned int)shed->order.swappiness;
+	}
 	began = clock_us();
-	r = reclaim(shed, bytes);
+	r = reclaim(shed, lesser(lesser(left, shed->step), limit), swappiness);
 	took = clock_us() - began;
-	shed->own_us += took;
 	adapt(shed, took);
 	sampler_read(sampler, &after);
 	shed->freed = measure(shed, &after, sampler->page_size);

@@ -33,7 +33,6 @@ struct shed {
 	uint64_t freed, free_before, stolen_before, text_before;
 	unsigned int idle;
 	bool no_swappiness; /* the kernel's memory.reclaim takes no swappiness */
-	uint64_t own_us; /* time spent in reclaim since the agent started: stall of our making */
 	char path[AGENT_PATH_MAX];
 };
 

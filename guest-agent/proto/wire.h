@@ -185,7 +185,7 @@ struct wire_welcome {
 
 struct wire_shed {
 	uint64_t bytes;
-	uint64_t swappiness; /* 0 to 200; without WIRE_SHED_ANON the agent takes 0 */
+	uint64_t swappiness; /* 0 to 200, for the part that WIRE_SHED_ANON permits; otherwise 0 */
 	uint64_t flags; /* WIRE_SHED_ */
 };
 

@@ -99,7 +99,7 @@ static bool do_shed(struct peer *peer, const char *value)
 
 	msg.command.lifetime_ms = 20000;
 	msg.shed.bytes = strtoull(value, NULL, 10);
-	msg.shed.swappiness = 100;
+	msg.shed.swappiness = 200;
 	if (strstr(value, ",file"))
 		msg.shed.flags |= WIRE_SHED_FILE;
 	if (strstr(value, ",anon"))

@@ -222,10 +222,27 @@ static void reclaim_is_asked_for_no_more_than_the_bound(void)
 	(void)run_shed(&root, &order, &shed);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
 			       "1048576 swappiness=0");
-	order.flags |= WIRE_SHED_ANON;
+	fake_root_remove(&root);
+}
+
+static void anonymous_memory_goes_last_and_only_where_it_is_permitted(void)
+{
+	struct wire_shed order = { MIB, 100, WIRE_SHED_FILE | WIRE_SHED_ANON };
+	struct fake_root root;
+	struct shed shed;
+
+	fake_root_make(&root);
+	(void)run_shed(&root, &order, &shed);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
+			       "1048576 swappiness=0");
+	fake_write(&root, "/proc/vmstat", "nr_lazyfree 0\nnr_exec_mapped 99999\n");
 	(void)run_shed(&root, &order, &shed);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
 			       "1048576 swappiness=100");
+	fake_write(&root, "/sys/fs/cgroup/memory.reclaim", "");
+	order.flags = WIRE_SHED_FILE;
+	CU_ASSERT_EQUAL(run_shed(&root, &order, &shed), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"), "");
 	fake_root_remove(&root);
 }
 
@@ -310,6 +327,7 @@ static const struct unit_test tests[] = {
 	TEST(shed_is_bounded_by_what_is_cold),
 	TEST(absent_numbers_are_nothing_to_take),
 	TEST(reclaim_is_asked_for_no_more_than_the_bound),
+	TEST(anonymous_memory_goes_last_and_only_where_it_is_permitted),
 	TEST(lazyfree_alone_needs_a_kernel_that_takes_it_first),
 	TEST(shed_without_cgroup2_is_not_supported),
 	TEST(shed_ends_with_its_lifetime_and_with_pressure),

@@ -107,8 +107,10 @@ shed_stops_where_it_would_hurt()
 	line=$("$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((1 << 40)),file" | grep "asked=$((1 << 40))")
 	echo "# $line"
 	# Asked for a terabyte it takes what is cold, or stops when text begins to go.
-	check shed-is-bounded-by-the-agent "$line" [ -n "$line" -a "$(field "$line" "done")" -lt $((128 << 20)) ]
+	check shed-is-bounded-by-the-agent "$line" [ -n "$line" -a "$(field "$line" "done")" -lt $((256 << 20)) ]
 	line=$("$talk" "$(port holder)" hello ask | tail -n 1)
+	check shed-without-bound-does-not-swap "$(field "$line" swap_out) pages swapped out" \
+		[ "$(field "$line" swap_out)" = 0 ]
 	check shed-without-bound-leaves-the-text "$(field "$line" steal_exec) pages of text reclaimed" \
 		[ "$(field "$line" steal_exec)" -le 512 ]
 }
@@ -123,7 +125,8 @@ anon_is_shed_where_it_is_permitted()
 
 own_shed_is_no_pressure()
 {
-	lab_ask holder 'cat /data/cold >/dev/null' >/dev/null
+	# To read so much is pressure itself, in a guest of this size; let it pass.
+	lab_ask holder 'cat /data/cold >/dev/null; sleep 3' >/dev/null
 	check own-shed-is-no-pressure "a pressure frame came" \
 		quietly "$talk" "$(port holder)" hello set=lazyfree_first:2 "shed=$((48 << 20)),file" quiet=2000
 }
