@@ -133,6 +133,18 @@ check explain-shows-what-came-of-them has '=> done   after 1.0 s   freed 148 MiB
 ask explain web1 --json
 check explain-as-json json '.host.need and .guest.name == "web1" and (.decisions | length == 3)'
 
+# documented JQ FILE: each name that JQ prints is in the manual page
+documented()
+{
+	local name missing=
+	for name in $(jq -r "$1" <<<"$out"); do
+		grep -qF "_${name//_/\\_}_" daemon/man/ballastctl.1.scd || missing+=" $name"
+	done
+	[ -z "$missing" ] || { echo "undocumented:$missing"; return 1; }
+}
+check each-name-of-the-json-is-in-the-manual documented \
+	'del(.guest.stats, .guest.operands) | del(.decisions[].operands) | [paths | .[] | strings] | unique[]'
+
 run "$ctl" --runtime-dir "$folder" status --json
 check options-may-stand-before-the-verb json .
 ask status nobody
