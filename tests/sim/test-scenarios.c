@@ -60,10 +60,32 @@ static double cut(struct sim *sim, double part)
 	return budget;
 }
 
+static void show(const struct sim *sim)
+{
+	const struct plan *plan = &sim->plan;
+
+	printf("\n  footprint %.1f, budget %.1f, to keep free %.1f, in flight %.1f: need %.1f "
+	       "MiB\n",
+	       (double)plan->footprint / SIM_MIB, (double)plan->budget / SIM_MIB,
+	       (double)plan->headroom / SIM_MIB, (double)plan->in_flight / SIM_MIB,
+	       (double)plan->need / SIM_MIB);
+	for (int i = 0; i < sim->n; i++) {
+		const struct verdict *v = &plan->verdicts[i];
+
+		printf("  %-5s free %6.1f  lazyfree %6.1f  file %6.1f  anon %6.1f  text %5.1f  "
+		       "entitled to %6.1f MiB\n",
+		       sim->guests[i].snapshot.name, (double)v->tiers[0] / SIM_MIB,
+		       (double)v->tiers[1] / SIM_MIB, (double)v->tiers[2] / SIM_MIB,
+		       (double)v->tiers[3] / SIM_MIB, (double)v->tiers[4] / SIM_MIB,
+		       (double)v->entitlement / SIM_MIB);
+	}
+}
+
 static void cut_to_two_thirds(bool hard)
 {
 	struct sim sim;
 	double budget, start, last_over, text;
+	bool shown = false;
 
 	four_guests(&sim, hard);
 	budget = cut(&sim, 0.65);
@@ -72,6 +94,10 @@ static void cut_to_two_thirds(bool hard)
 	start = last_over = sim.now;
 	while (sim.now < start + 75) {
 		sim_run(&sim, SIM_TICK);
+		if (trace && !shown && sim.plan.need > 0) {
+			show(&sim);
+			shown = true;
+		}
 		if (sim_footprint(&sim) > budget)
 			last_over = sim.now;
 	}
