@@ -235,6 +235,21 @@ static uint64_t need_of_caps(const struct policy *p)
 	return floors > 0 ? floors + unused : 0;
 }
 
+/*
+ * What was lent before a restart, and which memory is in use, is forgotten. So what the reserve
+ * lacked then is taken as it is: @lack less what was accepted, which only ever shrinks.
+ */
+static uint64_t accept(const struct policy *p, uint64_t *accepted, uint64_t lack)
+{
+	if (!p->restarted || p->now->now_us - p->first_us > ACCEPT_FOR ||
+	    p->plan->footprint > p->plan->budget)
+		*accepted = 0;
+	else if (!p->settled)
+		*accepted = lack;
+	*accepted = min_u64(*accepted, lack);
+	return lack - *accepted;
+}
+
 void budget_round(struct policy *p)
 {
 	struct sums s = sum_guests(p);
@@ -261,7 +276,9 @@ void budget_round(struct policy *p)
 	plan->headroom = keep;
 	plan->grant_pool = p->pool;
 	plan->need = less(s.footprint + keep, plan->budget + plan->in_flight);
-	plan->need = max_u64(plan->need, need_of_caps(p));
+	plan->need = accept(p, &p->accepted, max_u64(plan->need, need_of_caps(p)));
+	p->caps_excess = accept(p, &p->accepted_caps,
+				less(p->commitment + p->pool + p->unmanaged, plan->budget));
 	plan->slack = less(plan->budget, s.worst + keep + p->lent);
 	follow_level(p);
 	if (plan->slack == 0 || p->level != LEVEL_RELAXED)

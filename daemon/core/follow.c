@@ -146,6 +146,15 @@ static void follow_balloon(struct policy *p, struct view *v, uint64_t now_us)
 		follow_rest(p, v, before, now_us);
 }
 
+/* What it freed is free from now on, even where the next sample can't tell because the balloon is
+ * moving meanwhile. */
+static void shed_freed(struct guest_mem *m, uint64_t freed)
+{
+	m->refused[m->shed_dear].n = 0;
+	m->tiers.amount[TIER_FREE] += freed;
+	m->tiers.used = less(m->tiers.used, freed);
+}
+
 static void follow_shed(struct view *v, uint64_t now_us)
 {
 	const struct agent_part *a = &v->g->agent;
@@ -161,7 +170,7 @@ static void follow_shed(struct view *v, uint64_t now_us)
 		else if (a->shed_status < 0)
 			refuse(&m->refused[m->shed_dear], now_us, BACKOFF_FIRST);
 		else
-			m->refused[m->shed_dear].n = 0;
+			shed_freed(m, min_u64(a->shed_freed, m->shed_bytes));
 	} else if (now_us < m->shed_until_us) {
 		return;
 	}

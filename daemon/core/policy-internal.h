@@ -26,7 +26,7 @@
 #define BACKOFF_MAX	   (3600 * SECOND)
 #define STANDSTILL_MIN	   (3 * SECOND) /* after a start */
 #define STANDSTILL_MAX	   (10 * SECOND)
-#define LEARNING	   (30 * SECOND) /* after a restart */
+#define ACCEPT_FOR	   (600 * SECOND) /* after a restart */
 #define REPORT_WAIT	   (9 * SECOND / 2) /* two passes of free page reporting */
 #define SLACK_STAY	   (10 * SECOND) /* before anything is given for it */
 #define PRESSURE_WINDOW	   (2 * SECOND)
@@ -145,6 +145,7 @@ struct policy {
 	uint64_t first_us;
 	bool restarted; /* targets were restored */
 	bool settled; /* the standstill after the start is over */
+	uint64_t accepted, accepted_caps; /* lack of reserve from before a restart */
 	enum level level;
 	uint64_t level_since_us;
 	uint64_t budget_configured, budget_rose_us;
@@ -162,6 +163,7 @@ struct policy {
 	uint64_t pool, reserve; /* the two parts of R */
 	uint64_t lent; /* from the pool, beyond entitlements */
 	uint64_t unmanaged, commitment; /* footprint of those without control; caps of the rest */
+	uint64_t caps_excess; /* of the caps over what a hard budget allows */
 	uint64_t promised; /* granted and not used yet */
 	bool budget_known, observing;
 };

@@ -145,22 +145,12 @@ static uint64_t order_waits_for(const struct policy *p)
 	return left;
 }
 
-/* What a restart doesn't know yet, what is in use and what was lent, it learns before it takes for
- * the reserve alone. */
-static bool learning(const struct policy *p)
-{
-	return p->restarted && p->now->now_us - p->first_us < LEARNING &&
-	       p->plan->footprint <= p->plan->budget;
-}
-
 /* Begins and ends a shortage, with some room between the two. */
 static void latch(struct policy *p)
 {
 	struct plan *plan = p->plan;
 	uint64_t now_us = p->now->now_us;
 
-	if (learning(p))
-		return;
 	if (!p->short_of && plan->need > plan->headroom / 8) {
 		p->short_of = true;
 		p->short_since_us = now_us;
@@ -419,10 +409,9 @@ static bool locks(struct policy *p)
 
 void lock_round(struct policy *p)
 {
-	uint64_t allowed = less(p->plan->budget, p->pool + p->unmanaged), possible = 0;
-	uint64_t excess = less(p->commitment, allowed);
+	uint64_t excess = p->caps_excess, possible = 0;
 
-	if (!locks(p) || excess == 0 || learning(p))
+	if (!locks(p) || excess == 0)
 		return;
 	for (size_t i = 0; i < p->n; i++)
 		if (lockable(p, &p->views[i]))
