@@ -113,10 +113,15 @@ static int finish(const char *path, const struct settings *settings, const struc
 	return CTL_OK;
 }
 
+static const char usage[] = "Usage: ballastctl check [--effective] [FILE]\n"
+			    "  --effective  also print the configuration that results\n"
+			    "FILE is " CONFIG_PATH " if none is named.\n";
+
 int ctl_check(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "effective", no_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	_cleanup_(config_freep) struct settings *settings = NULL;
@@ -126,9 +131,11 @@ int ctl_check(int argc, char **argv)
 	int option, r;
 
 	optind = 0;
-	while ((option = getopt_long(argc, argv, "e", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "eh", options, NULL)) != -1) {
+		if (option == 'h')
+			(void)fputs(usage, stdout);
 		if (option != 'e')
-			return CTL_USAGE;
+			return option == 'h' ? CTL_OK : CTL_USAGE;
 		effective = true;
 	}
 	if (argc - optind > 1) {

@@ -1,0 +1,47 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The manual pages say what the programs' help says: every option and verb, and none that isn't.
+cd "$(dirname "$0")/../.." || exit 1
+fail=0
+make -s all >/dev/null 2>&1 || {
+	echo "not ok manual-pages-are-checked - the programs don't build"
+	exit 1
+}
+
+options()
+{
+	grep -oE -- '(^|[^a-z-])--[a-z][a-z-]+' | grep -oE -- '--[a-z-]+' | sort -u
+}
+
+# compare NAME HELP MANUAL: two lists
+compare()
+{
+	local said
+	said=$(comm -23 <(echo "$2") <(echo "$3") | sed 's/^/the manual lacks /'
+		comm -13 <(echo "$2") <(echo "$3") | sed 's/^/only the manual has /')
+	if [ -z "$said" ]; then
+		echo "ok $1"
+	else
+		echo "$said"
+		echo "not ok $1 - see above"
+		fail=1
+	fi
+}
+
+for program in ballastd ballast-agent; do
+	compare "$program-manual-has-its-options" "$(build/$program --help | options)" \
+		"$(sed -n '/^# OPTIONS/,/^# [^O]/p' "daemon/man/$program.8.scd" | options)"
+done
+help()
+{
+	build/ballastctl help
+	local verb
+	for verb in status explain check reload release; do build/ballastctl "$verb" --help; done
+}
+compare ballastctl-manual-has-its-options "$(help | options)" \
+	"$(sed 's/ballast-agent --once//' daemon/man/ballastctl.1.scd | options)"
+compare ballastctl-manual-has-its-verbs \
+	"$(build/ballastctl help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' |
+		grep -vxE 'help|version' | sort)" \
+	"$(sed -n 's/^\*ballastctl\* \*\([a-z]*\)\*.*/\1/p' daemon/man/ballastctl.1.scd | sort)"
+exit $fail
