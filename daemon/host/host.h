@@ -73,9 +73,9 @@ struct host_guest *host_guest_close(struct host_guest *guest);
  * @now_us: the time that the numbers get. @ret: all of it is written, for 0 only.
  *
  * resident and swapped are from /proc/PID/status, which needs no privilege. The overhead is
- * measured by smaps at the first call and then each 30 s (more rarely where that takes long, so
- * that it takes at most a thousandth of the time) if the process may be traced, else it is an
- * estimate (host_guest_overhead_measured()).
+ * measured by maps and pagemap at the first call and then each 30 s (more rarely where that takes
+ * long, so that it takes at most a thousandth of the time) if the process may be traced (root, the
+ * same user, or CAP_SYS_PTRACE); else it is an estimate (host_guest_overhead_measured()).
  * Return: 0, -ESRCH when the process is gone.
  */
 int host_guest_read(struct host_guest *guest, uint64_t now_us, struct cost_part *ret);

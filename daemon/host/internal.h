@@ -21,27 +21,34 @@ const char *host_root(const struct host *host);
 bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10,
 		    uint64_t *ret_total_us);
 
-/* What smaps is read for, line by line. Start with all zero but .maximum. All in bytes. */
-struct smaps_scan {
-	uint64_t maximum; /* of the guest */
-	uint64_t all; /* anonymous memory, resident or swapped, of all mappings so far */
-	uint64_t exact; /* ... of those that are just as large as the guest */
-	uint64_t large; /* ... of those that are larger than what QEMU needs for itself */
-	uint64_t large_size; /* of all those mappings together */
-	bool exact_found;
-	bool in_exact, in_large; /* whether the lines are those of such a mapping */
+/* A line of /proc/PID/maps. */
+struct mapping {
+	uint64_t start, end; /* addresses */
+	bool readable, writable, executable, private;
+	bool file; /* of a file, or of a memfd */
 };
 
 /**
- * smaps_line() - take one line of /proc/PID/smaps, without its newline.
- */
-void smaps_line(struct smaps_scan *scan, const char *line);
-
-/**
- * smaps_overhead() - what isn't the guest's RAM.
+ * mapping_parse() - read a line of /proc/PID/maps.
  *
- * Return: whether the RAM could be told from the rest; else @ret_overhead is untouched.
+ * Return: whether it was one; else @ret is untouched.
  */
-bool smaps_overhead(const struct smaps_scan *scan, uint64_t *ret_overhead);
+bool mapping_parse(const char *line, struct mapping *ret);
+
+/* Which mappings are the guest's RAM. Start with all zero but .maximum. In bytes. */
+struct ram_look {
+	uint64_t maximum; /* of the guest */
+	uint64_t large; /* size of all mappings that are larger than what QEMU needs for itself */
+	bool exact; /* there is a mapping just as large as the guest */
+};
+
+/** ram_look() - take note of a mapping. To be called for all of them before what follows. */
+void ram_look(struct ram_look *look, const struct mapping *mapping);
+
+/** ram_found() - whether the RAM can be told from the rest. */
+bool ram_found(const struct ram_look *look);
+
+/** mapping_is_own() - whether a mapping may have memory of QEMU's own. */
+bool mapping_is_own(const struct ram_look *look, const struct mapping *mapping);
 
 #endif

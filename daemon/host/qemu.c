@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * What a guest's QEMU costs the host. /proc/PID/status has the whole process for anyone to read.
- * QEMU's own part is all anonymous memory outside of the mapping that is the guest's RAM, which
- * smaps shows to those who may trace the process. Reading smaps makes the kernel walk every page
- * of the guest, so it is read rarely, and the more rarely the longer it takes.
+ * QEMU's own part is all anonymous memory outside of the mappings that are the guest's RAM: maps
+ * tells them apart, and pagemap tells which pages of the others are there. Both are for those who
+ * may trace the process. smaps would tell the same, but walks every page of the guest for it, some
+ * 60 ms a GiB of small pages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +21,22 @@
 #include "daemon/util/time.h"
 
 /* Estimates for where smaps can't be read: QEMU 7.2 with few devices, some minutes after boot. */
-#define OVERHEAD_KVM MIB(32)
-#define OVERHEAD_TCG MIB(96)
+#define OVERHEAD_KVM   MIB(32)
+#define OVERHEAD_TCG   MIB(96)
 
-#define SMAPS_PERIOD (30 * USEC_PER_SEC)
-#define SMAPS_SHARE  1000 /* at most a thousandth of the time */
-#define SMAPS_MAX    MIB(4) /* of text; about 6000 mappings */
+#define MEASURE_PERIOD (30 * USEC_PER_SEC)
+#define MEASURE_SHARE  1000 /* at most a thousandth of the time */
 
 /* Mappings that are RAM at least in part: larger than any arena of the allocator (64 MiB). */
 #define LARGE_MAPPING MIB(128)
+
+/* More than that is no QEMU as we know it; the translator's buffer has at most 1 GiB. */
+#define OWN_MAX	     MIB(4096)
+
+#define ENTRIES	     2048 /* of pagemap, read at once */
+#define PAGE_PRESENT (UINT64_C(1) << 63)
+#define PAGE_SWAPPED (UINT64_C(1) << 62)
+#define PAGE_OF_FILE (UINT64_C(1) << 61) /* or shared */
 
 DEFINE_CLEANUP(struct host_guest *, host_guest_close);
 
@@ -38,27 +46,29 @@ struct host_guest {
 	uint64_t maximum;
 	uint64_t overhead;
 	bool measured;
-	uint64_t smaps_next_us; /* when to read it again */
+	uint64_t measure_next_us; /* when to measure it again */
 };
 
-/* --- smaps ------------------------------------------------------------------------------------ */
+/* --- The mappings ----------------------------------------------------------------------------- */
 
-/* Both numbers of a mapping's first line, "55d0c000-55d0d000 rw-p ...". */
-static bool parse_range(const char *line, uint64_t *ret_size, const char **ret_flags)
+bool mapping_parse(const char *line, struct mapping *ret)
 {
-	unsigned long long start, end;
-	char *p;
+	unsigned long long start, end, inode;
+	char flags[5];
 
-	if (!((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')))
+	if (sscanf(line, "%llx-%llx %4s %*x %*x:%*x %llu", &start, &end, flags, &inode) != 4)
 		return false;
-	start = strtoull(line, &p, 16);
-	if (*p != '-')
+	if (end < start || strlen(flags) != 4)
 		return false;
-	end = strtoull(p + 1, &p, 16);
-	if (*p != ' ' || end < start || strlen(p) < strlen(" rw-p"))
-		return false;
-	*ret_size = end - start;
-	*ret_flags = p + 1;
+	*ret = (struct mapping){
+		.start = start,
+		.end = end,
+		.readable = flags[0] == 'r',
+		.writable = flags[1] == 'w',
+		.executable = flags[2] == 'x',
+		.private = flags[3] == 'p',
+		.file = inode != 0,
+	};
 	return true;
 }
 
@@ -66,113 +76,130 @@ static bool parse_range(const char *line, uint64_t *ret_size, const char **ret_f
  * The RAM is mapped readable and writable, and never executable, as the translator's buffer is. It
  * is one mapping of the guest's size, or several where there are NUMA cells or memory devices.
  */
-static void begin_mapping(struct smaps_scan *scan, uint64_t size, const char *flags)
+static bool may_be_ram(const struct mapping *mapping)
 {
-	bool plain = strncmp(flags, "rw-", 3) == 0;
-
-	scan->in_exact = plain && size == scan->maximum;
-	scan->in_large = plain && size >= LARGE_MAPPING;
-	if (scan->in_exact)
-		scan->exact_found = true;
-	if (scan->in_large)
-		scan->large_size += size;
+	return mapping->readable && mapping->writable && !mapping->executable;
 }
 
-static bool parse_kib_line(const char *line, const char *key, uint64_t *ret_bytes)
+static uint64_t size_of(const struct mapping *mapping)
 {
-	struct parse_field field = { .key = key };
-
-	if (parse_fields(line, &field, 1) != 1)
-		return false;
-	*ret_bytes = field.value;
-	return true;
+	return mapping->end - mapping->start;
 }
 
-void smaps_line(struct smaps_scan *scan, const char *line)
+void ram_look(struct ram_look *look, const struct mapping *mapping)
 {
-	const char *flags;
-	uint64_t bytes;
-
-	if (parse_range(line, &bytes, &flags)) {
-		begin_mapping(scan, bytes, flags);
+	if (!may_be_ram(mapping))
 		return;
-	}
-	if (!parse_kib_line(line, "Anonymous", &bytes) && !parse_kib_line(line, "Swap", &bytes))
-		return;
-	scan->all += bytes;
-	if (scan->in_exact)
-		scan->exact += bytes;
-	if (scan->in_large)
-		scan->large += bytes;
+	if (size_of(mapping) == look->maximum)
+		look->exact = true;
+	if (size_of(mapping) >= LARGE_MAPPING)
+		look->large += size_of(mapping);
 }
 
-bool smaps_overhead(const struct smaps_scan *scan, uint64_t *ret_overhead)
+bool ram_found(const struct ram_look *look)
 {
-	if (scan->exact_found)
-		*ret_overhead = scan->all - scan->exact;
-	else if (scan->large_size >= scan->maximum &&
-		 scan->large_size - scan->maximum <= scan->maximum / 16)
-		*ret_overhead = scan->all - scan->large;
-	else
+	return look->exact ||
+	       (look->large >= look->maximum && look->large - look->maximum <= look->maximum / 16);
+}
+
+bool mapping_is_own(const struct ram_look *look, const struct mapping *mapping)
+{
+	/* Program text has no anonymous pages, and what can't be accessed has none at all. */
+	if (!mapping->private || !(mapping->readable || mapping->writable) ||
+	    (mapping->file && mapping->executable))
 		return false;
-	return true;
+	if (!may_be_ram(mapping))
+		return true;
+	return look->exact ? size_of(mapping) != look->maximum : size_of(mapping) < LARGE_MAPPING;
 }
 
-/* Feed the lines of @text, and move a last, incomplete one to its start. Returns its size. */
-static size_t feed_lines(struct smaps_scan *scan, char *text)
+/* --- QEMU's own memory ------------------------------------------------------------------------ */
+
+struct own_count {
+	int pagemap;
+	uint64_t page_size;
+	uint64_t looked; /* bytes of mappings */
+	uint64_t pages; /* that are there */
+};
+
+static int count_pages(struct own_count *count, const struct mapping *mapping)
 {
-	char *newline;
-	size_t rest;
-	char *line = text;
+	uint64_t entries[ENTRIES], page = mapping->start / count->page_size;
+	uint64_t left = size_of(mapping) / count->page_size, n;
+	ssize_t got;
 
-	while ((newline = strchr(line, '\n'))) {
-		*newline = '\0';
-		smaps_line(scan, line);
-		line = newline + 1;
-	}
-	rest = strlen(line);
-	memmove(text, line, rest + 1);
-	return rest;
-}
-
-static int scan_smaps(int fd, struct smaps_scan *scan)
-{
-	char text[8192];
-	size_t have = 0, total = 0;
-	ssize_t n;
-
-	while (total < SMAPS_MAX) {
-		/* A line without end: not what the kernel writes. */
-		if (have >= sizeof(text) - 1)
-			return -EBADMSG;
-		n = read(fd, text + have, sizeof(text) - 1 - have);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
+	count->looked += size_of(mapping);
+	if (count->looked > OWN_MAX)
+		return -EFBIG;
+	for (; left; left -= n, page += n) {
+		n = left < ENTRIES ? left : ENTRIES;
+		got = pread(count->pagemap, entries, n * sizeof(*entries),
+			    (off_t)(page * sizeof(*entries)));
+		if (got < 0)
 			return -errno;
+		n = (uint64_t)got / sizeof(*entries);
 		if (n == 0)
-			return 0;
-		text[have + (size_t)n] = '\0';
-		have = feed_lines(scan, text);
-		total += (size_t)n;
+			return 0; /* unmapped meanwhile */
+		for (uint64_t i = 0; i < n; i++)
+			count->pages += (entries[i] & (PAGE_PRESENT | PAGE_SWAPPED)) &&
+					!(entries[i] & PAGE_OF_FILE);
 	}
-	return -EFBIG;
+	return 0;
 }
 
-static void measure_overhead(struct host_guest *guest, uint64_t now)
+/* Go through the mappings: look for the RAM, or (@count) count the pages of the others. */
+static int walk(const struct host_guest *guest, struct ram_look *look, struct own_count *count)
 {
-	struct smaps_scan scan = { .maximum = guest->maximum };
-	_cleanup_close_ int fd = openat(guest->dir, "smaps", O_RDONLY | O_CLOEXEC);
-	uint64_t begin_us = now_us(), took_us;
+	_cleanup_close_ int fd = openat(guest->dir, "maps", O_RDONLY | O_CLOEXEC);
+	_cleanup_fclose_ FILE *file = NULL;
+	char line[PATH_MAX + 128];
+	struct mapping mapping;
+	int r = 0;
 
-	guest->smaps_next_us = now + SMAPS_PERIOD;
-	if (fd < 0 || scan_smaps(fd, &scan) < 0)
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "r");
+	if (!file)
+		return -errno;
+	(void)TAKE_FD(fd);
+	while (r == 0 && fgets(line, sizeof(line), file)) {
+		if (!mapping_parse(line, &mapping))
+			continue;
+		if (!count)
+			ram_look(look, &mapping);
+		else if (mapping_is_own(look, &mapping))
+			r = count_pages(count, &mapping);
+	}
+	return r;
+}
+
+static void measure_overhead(struct host_guest *guest)
+{
+	_cleanup_close_ int pagemap = openat(guest->dir, "pagemap", O_RDONLY | O_CLOEXEC);
+	struct ram_look look = { .maximum = guest->maximum };
+	struct own_count count = { .pagemap = pagemap,
+				   .page_size = (uint64_t)sysconf(_SC_PAGESIZE) };
+
+	if (pagemap < 0 || walk(guest, &look, NULL) < 0 || !ram_found(&look))
 		return;
+	if (walk(guest, &look, &count) < 0)
+		return;
+	guest->overhead = count.pages * count.page_size;
+	guest->measured = true;
+}
+
+static void measure_if_due(struct host_guest *guest, uint64_t now)
+{
+	uint64_t begin_us, took_us;
+
+	if (now < guest->measure_next_us)
+		return;
+	begin_us = now_us();
+	measure_overhead(guest);
 	took_us = now_us() - begin_us;
-	if (took_us * SMAPS_SHARE > SMAPS_PERIOD)
-		guest->smaps_next_us = now + took_us * SMAPS_SHARE;
-	if (smaps_overhead(&scan, &guest->overhead))
-		guest->measured = true;
+	guest->measure_next_us =
+		now + (took_us * MEASURE_SHARE > MEASURE_PERIOD ? took_us * MEASURE_SHARE
+								: MEASURE_PERIOD);
 }
 
 /* --- Cost ------------------------------------------------------------------------------------- */
@@ -214,8 +241,7 @@ int host_guest_read(struct host_guest *guest, uint64_t now, struct cost_part *re
 	struct cost_part cost = { .at_us = now };
 	int r;
 
-	if (now >= guest->smaps_next_us)
-		measure_overhead(guest, now);
+	measure_if_due(guest, now);
 	r = read_status(guest->status, &cost);
 	if (r < 0)
 		return r;
@@ -230,7 +256,7 @@ void host_guest_set_maximum(struct host_guest *guest, uint64_t maximum)
 	if (guest->maximum == maximum)
 		return;
 	guest->maximum = maximum;
-	guest->smaps_next_us = 0;
+	guest->measure_next_us = 0;
 }
 
 bool host_guest_overhead_measured(const struct host_guest *guest)

@@ -41,15 +41,20 @@ static void check_pressure(const char *text)
 		must(avg10 == 1 && total == 2);
 }
 
-static void check_smaps(char *text)
+static void check_maps(char *text)
 {
-	struct smaps_scan scan = { .maximum = MIB(512) };
-	uint64_t overhead;
+	struct ram_look look = { .maximum = MIB(512) };
+	struct mapping mapping;
 	char *line;
 
-	while ((line = strsep(&text, "\n")))
-		smaps_line(&scan, line);
-	(void)smaps_overhead(&scan, &overhead);
+	while ((line = strsep(&text, "\n"))) {
+		if (!mapping_parse(line, &mapping))
+			continue;
+		must(mapping.start <= mapping.end);
+		ram_look(&look, &mapping);
+		(void)mapping_is_own(&look, &mapping);
+	}
+	(void)ram_found(&look);
 }
 
 static void check_size(const char *text)
@@ -78,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_pressure(text);
 		break;
 	case 2:
-		check_smaps(text);
+		check_maps(text);
 		break;
 	case 3:
 		check_size(text);

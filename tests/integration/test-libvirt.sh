@@ -3,6 +3,7 @@
 #
 # daemon/hyp on a private libvirt daemon and real QEMUs: what it says of guests, what it does to
 # them, and that nothing hangs with what hangs.
+# shellcheck disable=SC2317 # check calls the functions
 
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab.sh

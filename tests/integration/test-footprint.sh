@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# The footprint, which anyone may compute from /proc/PID/status, against the truth that smaps has of
+# the guest's RAM: at boot, with work, after the balloon took memory away.
+# shellcheck disable=SC2317 # check calls the functions
+
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab.sh
+. tests/lab/lab.sh
+lab_enter "$@"
+
+fail=0
+maximum=$((320 << 20))
+
+check()
+{
+	local name=$1
+	shift
+	if "$@"; then
+		echo "ok $name"
+	else
+		echo "not ok $name - $*"
+		fail=1
+	fi
+}
+
+# What smaps has of the mapping that is as large as the guest, resident or swapped, in KiB.
+truth()
+{
+	awk -v size=$((maximum >> 10)) '
+		/^[0-9a-f]+-[0-9a-f]+ / { flags = $2 }
+		/^Size:/ { ram = $2 == size && flags ~ /^rw-/ }
+		ram && (/^Anonymous:/ || /^Swap:/) { sum += $2 }
+		END { print sum + 0 }' "/proc/$(lab_qemu_pid one)/smaps"
+}
+
+# The footprint is what smaps says, within 2 MiB: the two are read one after the other.
+footprint_holds()
+{
+	local said real
+	real=$(truth)
+	said=$("$LAB_BUILD/tests/integration/host-cost" "$(lab_qemu_pid one)" "$maximum") || return 1
+	echo "# $said smaps=$real"
+	[[ $said = *measured=1* ]] || return 1
+	said=${said#footprint=}
+	said=${said%% *}
+	[ "$real" -gt 0 ] && [ $((said > real ? said - real : real - said)) -le 2048 ]
+}
+
+actual_is()
+{
+	[ "$(virsh -q dommemstat one | awk '$1 == "actual" { print $2 }')" = "$1" ]
+}
+
+lab_start
+lab_guest one memory=320 swap=0 -- exec-rounds --text 16 --cache 48 --anon 120
+check the-footprint-holds-at-boot footprint_holds
+lab_wait_work one || exit 1
+check the-footprint-holds-with-work footprint_holds
+virsh -q setmem one 240M --live >/dev/null
+check the-balloon-takes lab_until 20 actual_is $((240 << 10))
+sleep 1
+check the-footprint-holds-with-a-balloon footprint_holds
+check the-balloon-is-seen-in-the-footprint test "$(truth)" -le $((240 << 10))
+exit "$fail"
