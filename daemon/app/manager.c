@@ -217,6 +217,7 @@ static int open_bus(struct manager *m)
 		.settings = m->settings,
 		.history = m->history,
 		.realtime_offset_us = realtime_offset_us(),
+		.now_us = now_us,
 	};
 	r = bus_new(&m->bus, m->event, &config, &m->view);
 	if (r < 0)

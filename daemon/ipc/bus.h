@@ -41,6 +41,8 @@ struct bus_view {
 	const struct settings *settings;
 	const struct history *history;
 	int64_t realtime_offset_us; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	/* The monotonic clock, for ages at the time of the answer; NULL: the snapshot's time. */
+	uint64_t (*now_us)(void);
 };
 
 struct bus_config {

@@ -123,20 +123,26 @@ static void put_plan(struct record *record, const struct plan *plan, uint64_t no
 	put_age(record, "round_age_us", plan->at_us, now_us);
 }
 
+static uint64_t view_now(const struct bus_view *view)
+{
+	return view->now_us ? view->now_us() : view->snapshot->now_us;
+}
+
 int record_host(const struct bus_view *view, const struct record_sink *sink, void *to)
 {
 	struct record record = { .sink = sink, .to = to };
 	const struct snapshot *snapshot = view->snapshot;
+	uint64_t now_us = view_now(view);
 
 	put_text(&record, "version", BALLAST_VERSION);
-	put_number(&record, "time_us", snapshot->now_us + (uint64_t)view->realtime_offset_us);
+	put_number(&record, "time_us", now_us + (uint64_t)view->realtime_offset_us);
 	put_text(&record, "mode", mode_name(view->settings->host.mode));
 	put_flag(&record, "budget_hard", view->settings->host.budget_hard);
 	put_flag(&record, "hypervisor_connected", snapshot->hypervisor_ready);
 	put_flag(&record, "frozen", snapshot->frozen);
 	if (view->plan && view->plan->at_us)
-		put_plan(&record, view->plan, snapshot->now_us);
-	put_host_memory(&record, &snapshot->host, snapshot->now_us);
+		put_plan(&record, view->plan, now_us);
+	put_host_memory(&record, &snapshot->host, now_us);
 	return record.error;
 }
 
@@ -279,7 +285,7 @@ int record_guest(const struct bus_view *view, size_t i, const struct record_sink
 	};
 	const struct guest_snapshot *guest = &view->snapshot->guests[i];
 	const struct verdict *verdict = record_find_verdict(view, i);
-	uint64_t now_us = view->snapshot->now_us;
+	uint64_t now_us = view_now(view);
 	struct record record = { .sink = sink, .to = to };
 	char uuid[UUID_TEXT_SIZE];
 

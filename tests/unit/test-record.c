@@ -201,6 +201,23 @@ static void stale_parts_are_named(void)
 	CU_ASSERT(has("stale=cost,stats"));
 }
 
+static uint64_t later(void)
+{
+	return FAKE_NOW + 30 * FAKE_SEC;
+}
+
+static void ages_grow_between_rounds(void)
+{
+	start();
+	fake.view.now_us = later;
+	render_guest(FAKE_WEB);
+	CU_ASSERT(has("ages.stats_us=30500000"));
+	CU_ASSERT(has("stale=balloon,cost,stats"));
+	lines[0] = '\0';
+	CU_ASSERT_EQUAL(record_host(&fake.view, &sink, NULL), 0);
+	CU_ASSERT(has("round_age_us=30100000"));
+}
+
 static void a_verdict_is_found_by_slot_when_guests_have_moved(void)
 {
 	struct guest_snapshot moved;
@@ -352,6 +369,7 @@ static const struct unit_test tests[] = {
 	TEST(absent_numbers_are_left_out),
 	TEST(zero_is_rendered_where_it_is_known),
 	TEST(stale_parts_are_named),
+	TEST(ages_grow_between_rounds),
 	TEST(a_verdict_is_found_by_slot_when_guests_have_moved),
 	TEST(a_guest_that_no_round_has_seen_is_undecided),
 	TEST(the_host_is_rendered_and_before_the_first_round_without_sums),
