@@ -244,7 +244,7 @@ static bool take_file(struct policy *p, struct view *v)
 	uint64_t operand[4] = { p->plan->need, have, lazyfree };
 
 	if (lazyfree == 0)
-		operand[2] = (uint64_t)(v->s->cost[ITEM_FILE] * 1000);
+		operand[2] = (uint64_t)(v->s->cost[ITEM_FILE] + 0.5);
 
 	if (x == 0)
 		return false;
@@ -262,7 +262,7 @@ static bool take_anon(struct policy *p, struct view *v)
 	uint64_t have = v->m->tiers.amount[TIER_ANON];
 	bool over = excess > 0;
 	uint64_t operand[4] = { p->plan->need, over ? excess : have,
-				over ? v->entitlement : (uint64_t)(v->s->cost[ITEM_ANON] * 1000) };
+				over ? v->entitlement : (uint64_t)(v->s->cost[ITEM_ANON] + 0.5) };
 
 	x = min_u64(x, have / 4);
 	if (!v->sheds || x < CHUNK_MIN)
@@ -275,7 +275,7 @@ static bool take_text(struct policy *p, struct view *v)
 {
 	uint64_t have = v->s->amount[ITEM_TEXT];
 	uint64_t x = min_u64(v->s->take[ITEM_TEXT], have / 4);
-	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_TEXT] * 1000) };
+	uint64_t operand[4] = { p->plan->need, have, (uint64_t)(v->s->cost[ITEM_TEXT] + 0.5) };
 
 	if (!v->sheds || x < CHUNK_MIN)
 		return false;
