@@ -37,6 +37,11 @@ static void put_known(struct record *record, const char *key, uint64_t value)
 		put_number(record, key, value);
 }
 
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void put_age(struct record *record, const char *key, uint64_t at_us, uint64_t now_us)
 {
 	if (at_us)
@@ -268,8 +273,10 @@ static void put_ages(struct record *record, const struct guest_snapshot *guest, 
 			stale |= parts[i].bit;
 	}
 	if (guest->agent.at_us && stat_has(&guest->agent.stats, STAT_SWAP_ENTRIES))
-		put_number(record, "swap_entries_us",
-			   now_us - guest->agent.at_us + guest->agent.swap_entries_age_us);
+		put_age(record, "swap_entries_us",
+			guest->agent.at_us -
+				min_u64(guest->agent.swap_entries_age_us, guest->agent.at_us - 1),
+			now_us);
 	put_age(record, "pressure_us", guest->agent.pressure_at_us, now_us);
 	put_age(record, "request_us", guest->request.at_us, now_us);
 	close_group(record);
