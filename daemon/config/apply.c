@@ -239,9 +239,7 @@ static const char *text_problem(const struct key *key, const char *text)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return "a control character isn't allowed here";
 	if (key->type == KEY_URI)
-		return strstr(text, ":///") || strstr(text, "://")
-			       ? NULL
-			       : "expected a libvirt URI such as qemu:///system";
+		return strstr(text, "://") ? NULL : "expected a libvirt URI such as qemu:///system";
 	if (key->type == KEY_FILE && *text == '\0')
 		return NULL;
 	if (*text != '/')
