@@ -20,9 +20,13 @@
 #include "daemon/util/parse.h"
 #include "daemon/util/time.h"
 
-/* Estimates for where smaps can't be read: QEMU 7.2 with few devices, some minutes after boot. */
-#define OVERHEAD_KVM   MIB(32)
-#define OVERHEAD_TCG   MIB(96)
+/*
+ * Estimates for where it can't be measured, on the low side, so that a footprint is rather taken
+ * for too large: QEMU 7.2 with few devices has 26 MiB, and under TCG a translation buffer that
+ * grows to some 40 MiB in a small guest's first minutes.
+ */
+#define OVERHEAD_KVM   MIB(24)
+#define OVERHEAD_TCG   MIB(56)
 
 #define MEASURE_PERIOD (30 * USEC_PER_SEC)
 #define MEASURE_SHARE  1000 /* at most a thousandth of the time */
