@@ -111,8 +111,10 @@ static void print_decision(const struct terminal *terminal, struct json_object *
 	if (json_number(decision, "done_after_us", &us))
 		items_add(&items, "after %s", span_text(span, sizeof(span), us));
 	items_add_size(&items, "freed", decision, "freed");
-	add_change(&items, "actual", decision, "actual", "actual_after");
-	add_change(&items, "footprint", decision, "footprint", "footprint_after");
+	if (strcmp(json_text(decision, "action"), "profile") != 0) {
+		add_change(&items, "actual", decision, "actual", "actual_after");
+		add_change(&items, "footprint", decision, "footprint", "footprint_after");
+	}
 	terminal_items(terminal, "", &items);
 }
 

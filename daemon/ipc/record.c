@@ -151,7 +151,7 @@ int record_host(const struct bus_view *view, const struct record_sink *sink, voi
 	return record.error;
 }
 
-const struct verdict *record_find_verdict(const struct bus_view *view, size_t i)
+static const struct verdict *find_verdict(const struct bus_view *view, size_t i)
 {
 	const struct plan *plan = view->plan;
 	uint32_t slot = view->snapshot->guests[i].slot;
@@ -291,7 +291,7 @@ int record_guest(const struct bus_view *view, size_t i, const struct record_sink
 		{ OBSTACLE_SHARED, "shared" },
 	};
 	const struct guest_snapshot *guest = &view->snapshot->guests[i];
-	const struct verdict *verdict = record_find_verdict(view, i);
+	const struct verdict *verdict = find_verdict(view, i);
 	uint64_t now_us = view_now(view);
 	struct record record = { .sink = sink, .to = to };
 	char uuid[UUID_TEXT_SIZE];

@@ -50,12 +50,4 @@ int record_guest(const struct bus_view *view, size_t i, const struct record_sink
 int record_decision(const struct guest_snapshot *guest, const struct history_entry *entry,
 		    int64_t realtime_offset_us, const struct record_sink *sink, void *to);
 
-/**
- * record_find_verdict() - the verdict of a guest in the last round.
- * @i: its index in the snapshot.
- *
- * Return: NULL where there is none.
- */
-const struct verdict *record_find_verdict(const struct bus_view *view, size_t i);
-
 #endif
