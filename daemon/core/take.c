@@ -183,8 +183,10 @@ static bool take_free(struct policy *p, struct view *v)
 	if (!v->balloons || x < CHUNK_MIN)
 		return false;
 	target = max_u64(v->footprint - x, commit_floor(v));
-	if (target + band_of(p, v) > v->actual)
+	if (target + band_of(p, v) > v->actual) {
+		say(v, STATE_WAITING, REASON_DEAD_BAND, less(v->actual, target), band_of(p, v), 0);
 		return false;
+	}
 	return decide_balloon(p, v, target, REASON_SHED_FREE, operand);
 }
 
@@ -357,7 +359,9 @@ static void take_from(struct policy *p, struct view *v)
 		take_dear(p, v);
 	if (v->acted || v->busy || v->v->reason != REASON_NONE)
 		return;
-	if (v->m->file.bytes > 0)
+	if (v->footprint <= v->min + CHUNK_MIN)
+		say(v, STATE_LOCKED, REASON_AT_MINIMUM, v->min, 0, 0);
+	else if (v->m->file.bytes > 0)
 		say(v, STATE_LOCKED, REASON_HOT, v->m->tiers.amount[TIER_FILE],
 		    less(v->m->file.until_us, p->now->now_us), 0);
 	else

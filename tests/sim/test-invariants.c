@@ -118,7 +118,7 @@ static void random_hosts(void)
 /* The same hosts, then left in peace: in the end nothing moves. */
 static void random_hosts_come_to_rest(void)
 {
-	for (uint64_t seed = only ? only : 1; seed <= (only ? only : 20); seed++) {
+	for (uint64_t seed = only ? only : 1; seed <= (only ? only : 40); seed++) {
 		struct sim sim;
 		int moves;
 
@@ -144,6 +144,9 @@ static void random_hosts_come_to_rest(void)
 			printf("  seed %llu: %d moves at rest\n", (unsigned long long)seed,
 			       sim.moves - moves);
 		CU_ASSERT_EQUAL(sim.moves, moves);
+		/* And where there is enough to be had, the budget is met. */
+		CU_ASSERT(sim.plan.shortfall > 0 ||
+			  sim_footprint(&sim) <= (double)sim.settings.host.budget.value);
 		sim_done(&sim);
 	}
 }
