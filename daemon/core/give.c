@@ -8,6 +8,7 @@
 #define RELIEF_MIN     (4 * MIB)
 #define FRAME_LIFETIME (5 * SECOND) /* a pressure frame that can't be answered by then is void */
 #define REFAULTS_REAL  64 /* pages between two samples */
+#define POOL_KEPT_PART 4 /* one in so many is never lent beyond an entitlement */
 #define PSI_REAL       0.1 /* stalled part of the time above the baseline */
 
 static uint64_t delta(const struct agent_part *a, enum stat_id id)
@@ -110,40 +111,63 @@ static void answered(struct view *v)
 	v->m->judge_us = 0;
 }
 
-static void relieve(struct policy *p, struct view *v)
+/* Where the cap is, or is on its way up to. */
+static uint64_t cap_of(const struct view *v)
+{
+	const struct follow *b = &v->m->balloon;
+
+	return b->moving ? max_u64(b->target, v->actual) : v->actual;
+}
+
+/* What a guest can be given in one step. Beyond its entitlement it gets what is slack, and of the
+ * pool no more than leaves a part of it to those that are entitled. */
+static uint64_t grant_for(const struct policy *p, const struct view *v, uint64_t room)
+{
+	uint64_t cap = cap_of(v), slack = less(room, p->pool), whole = p->pool + p->lent;
+	uint64_t lendable = less(whole - whole / POOL_KEPT_PART, p->lent);
+	uint64_t want = max_u64(p->pool, 2 * lost_in_hour(v->m));
+
+	want = min_u64(min_u64(want, room), less(v->max, cap));
+	return min_u64(want, less(v->entitlement, cap) + slack + lendable);
+}
+
+static void granted(struct policy *p, struct view *v, uint64_t cap, uint64_t grant, uint64_t room)
 {
 	struct guest_mem *m = v->m;
-	uint64_t frame = v->g->agent.pressure_at_us, room = room_now(p);
-	uint64_t want = max_u64(p->pool, 2 * lost_in_hour(m));
-	uint64_t operand[4] = { 0, room, p->now->now_us - frame }, grant;
+	uint64_t beyond = min_u64(grant, less(cap + grant, v->entitlement)), lent;
 
-	uint64_t cap = v->actual;
+	answered(v);
+	m->relief_us = p->now->now_us;
+	m->relief_granted = grant;
+	m->relief_footprint = v->footprint;
+	m->pause_until_us = p->now->now_us + max_u64(RELIEF_HOLD, 4 * m->dead_us);
+	/* Lent, that is, not made good by others. */
+	lent = less(beyond, less(room, p->pool));
+	m->debt += lent;
+	p->lent += min_u64(lent, p->pool);
+	p->pool = less(p->pool, lent);
+	p->promised += grant;
+	p->commitment += grant;
+}
 
-	if (m->balloon.moving && m->balloon.target > cap) /* already on its way up */
-		cap = m->balloon.target;
-	if (less(v->max, cap) < ACTUAL_TOLERANCE || cap >= v->actual + want) {
-		answered(v);
+static void relieve(struct policy *p, struct view *v)
+{
+	uint64_t frame = v->g->agent.pressure_at_us, room = room_now(p), cap = cap_of(v);
+	uint64_t grant = grant_for(p, v, room);
+	uint64_t operand[4] = { grant, room, p->now->now_us - frame };
+
+	if (less(v->max, cap) < ACTUAL_TOLERANCE || cap > v->actual + p->pool) {
+		answered(v); /* it has all, or is being given enough */
 		return;
 	}
-	grant = min_u64(min_u64(want, room), less(v->max, cap));
-	operand[0] = grant;
 	if (grant < min_u64(RELIEF_MIN, less(v->max, cap))) {
 		say(v, STATE_RELIEVED, REASON_RELIEF_WAITS, room, 0, 0);
 		if (p->now->now_us - frame > FRAME_LIFETIME)
 			answered(v);
 		return;
 	}
-	if (!decide_balloon(p, v, cap + grant, REASON_RELIEF, operand) || v->observed)
-		return;
-	answered(v);
-	m->relief_us = p->now->now_us;
-	m->relief_granted = grant;
-	m->relief_footprint = v->footprint;
-	m->pause_until_us = p->now->now_us + max_u64(RELIEF_HOLD, 4 * m->dead_us);
-	p->promised += grant;
-	p->commitment += grant;
-	/* Beyond its entitlement it is lent from the pool, and others don't make it good. */
-	m->debt = min_u64(m->debt + grant, less(cap + grant, v->entitlement));
+	if (decide_balloon(p, v, cap + grant, REASON_RELIEF, operand) && !v->observed)
+		granted(p, v, cap, grant, room);
 }
 
 void relief_round(struct policy *p)

@@ -31,7 +31,8 @@ static void pressure_is_answered_in_the_same_round_and_in_one_step(void)
 	bench_round(&b, SECOND / 10);
 	d = bench_decision(&b, 0, ACTION_BALLOON);
 	CU_ASSERT_EQUAL(d->reason, REASON_RELIEF);
-	CU_ASSERT_EQUAL(d->new_target, (250 + 40) * MIB); /* the pool */
+	/* Three quarters of the pool: it is beyond its entitlement of 200. */
+	CU_ASSERT_EQUAL(d->new_target, (250 + 30) * MIB);
 	CU_ASSERT_EQUAL(d->operand[2], SECOND / 20);
 	CU_ASSERT(!bench_did(&b, 1, ACTION_BALLOON));
 	bench_done(&b);
@@ -113,6 +114,28 @@ static void what_was_granted_is_not_granted_twice(void)
 	CU_ASSERT(bench_did(&b, 0, ACTION_BALLOON));
 	CU_ASSERT(!bench_did(&b, 1, ACTION_BALLOON));
 	CU_ASSERT_EQUAL(bench_reason(&b, 1), REASON_RELIEF_WAITS);
+	bench_done(&b);
+}
+
+static void a_guest_beyond_its_entitlement_leaves_a_part_of_the_pool_to_others(void)
+{
+	struct bench b;
+
+	bench_tight(&b);
+	bench_budget(&b, 600);
+	b.guests[0].cost.footprint = 330 * MIB;
+	b.guests[0].balloon.actual = 340 * MIB;
+	bench_stat(&b, 0, STAT_FREE, 10 * MIB);
+	policy_forget(b.policy, 0);
+	bench_round(&b, SECOND);
+	for (int i = 0; i < 5; i++) {
+		press(&b, 0);
+		bench_round(&b, SECOND);
+	}
+	CU_ASSERT(b.guests[0].balloon.actual <= (340 + 50) * MIB);
+	press(&b, 1);
+	bench_round(&b, SECOND / 10);
+	CU_ASSERT_EQUAL(bench_decision(&b, 1, ACTION_BALLOON)->reason, REASON_RELIEF);
 	bench_done(&b);
 }
 
@@ -387,6 +410,7 @@ static const struct unit_test tests[] = {
 	TEST(slack_has_to_stay_before_it_is_given),
 	TEST(a_hard_budget_counts_what_cannot_be_controlled),
 	TEST(what_was_granted_is_not_granted_twice),
+	TEST(a_guest_beyond_its_entitlement_leaves_a_part_of_the_pool_to_others),
 	TEST(a_guest_at_its_maximum_is_not_given_more),
 	TEST(a_guest_that_was_relieved_is_left_alone_for_a_while),
 	TEST(pressure_of_our_own_making_pauses_and_gives_nothing),
