@@ -71,6 +71,15 @@ static const char *find_name(int argc, char **argv)
 	return argv[1];
 }
 
+/* A result that nobody could read is none: a full disk is told. */
+static int finish(int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	complain("can't write the output: %m");
+	return CTL_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name;
@@ -83,7 +92,7 @@ int main(int argc, char **argv)
 	}
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strcmp(name, verbs[i].name) == 0)
-			return verbs[i].run(argc - 1, argv + 1);
+			return finish(verbs[i].run(argc - 1, argv + 1));
 	complain("no verb %s: `ballastctl help` lists them", name);
 	return CTL_USAGE;
 }

@@ -26,11 +26,12 @@ struct fields {
 
 static int add_field(struct fields *fields, const char *name, const char *value)
 {
-	char *field = fields->text[fields->n];
+	char *field;
 	size_t i = 0;
 
 	if (fields->n == FIELDS_MAX)
 		return -ENOBUFS;
+	field = fields->text[fields->n];
 	(void)snprintf(field, FIELD_SIZE, "%s=%s", name, value);
 	for (; field[i] != '='; i++)
 		field[i] = (char)toupper((unsigned char)field[i]);

@@ -162,6 +162,9 @@ for words in 'help' '--help' 'version' '--version' 'status --help' 'release --he
 	run "$ctl" $words
 	check "good-${words// /-}" is "$rc$err" 0
 done
+"$ctl" status --json --runtime-dir "$folder" >/dev/full 2>"$folder/err" 3>&-
+rc=$?
+check a-full-disk-is-told is "$rc$(cat "$folder/err")" "1ballastctl: can't write the output: No space left on device"
 run "$ctl" status "$(printf '\xff')" --runtime-dir "$folder"
 check a-name-that-is-not-utf8-is-refused is "$err" "ballastctl: the guest's name is not UTF-8: use its UUID"
 stop_server
