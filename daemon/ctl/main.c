@@ -68,7 +68,7 @@ static const char *find_name(int argc, char **argv)
 	if (strcmp(argv[1], "--version") == 0)
 		return "version";
 	verb_first(argc, argv);
-	return argv[1];
+	return argv[1][0] == '-' ? NULL : argv[1];
 }
 
 /* A result that nobody could read is none: a full disk is told. */

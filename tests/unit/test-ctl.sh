@@ -152,7 +152,7 @@ check an-unknown-guest-fails is "$rc" 1
 check an-unknown-guest-is-named is "$err" 'ballastctl: no running guest has the name or UUID nobody'
 ask reload
 check a-failed-reload-says-why is "$err$rc" 'ballastctl: ballast.yaml:3:1: host.moed: unknown key1'
-for words in 'status a b' 'explain' 'status --frob' 'reload x' 'frob' 'release' 'release --direct x'; do
+for words in '--json' '--runtime-dir /tmp' '--frob status' 'status a b' 'explain' 'status --frob' 'reload x' 'frob' 'release' 'release --direct x'; do
 	# shellcheck disable=SC2086 # words
 	run "$ctl" $words
 	check "usage-error-${words// /-}" is "$rc$(wc -l <<<"$err")" 21
