@@ -186,16 +186,35 @@ static void a_restart_in_the_middle_of_a_cut_moves_nothing(void)
 static void a_settled_cut_ends_in_no_moves_at_all(void)
 {
 	struct sim sim;
+	double caps = 0, budget;
 	int moves, sheds;
 
 	four_guests(&sim, true);
-	(void)cut(&sim, 0.65);
+	budget = cut(&sim, 0.65);
 	sim_run(&sim, 120);
 	moves = sim.moves;
 	sheds = sim.sheds;
 	sim_run(&sim, 600);
 	CU_ASSERT_EQUAL(sim.moves, moves);
 	CU_ASSERT_EQUAL(sim.sheds, sheds);
+	/* Hard: the caps leave room for the pool, or there would be nothing to grant. */
+	for (int i = 0; i < sim.n; i++)
+		caps += sim.guests[i].max - sim.guests[i].balloon;
+	CU_ASSERT(caps <= budget - 0.8 * (double)sim.plan.grant_pool);
+	sim_done(&sim);
+}
+
+static void memory_given_up_again_and_again_does_not_hold_up_the_rest(void)
+{
+	struct sim sim;
+	double budget;
+
+	four_guests(&sim, true);
+	sim.guests[1].work.lazyfree_rate = 60 * SIM_MIB;
+	budget = cut(&sim, 0.65);
+	sim_run(&sim, 30);
+	CU_ASSERT(sim_footprint(&sim) <= budget);
+	CU_ASSERT(sim.guests[2].cold < 200 * SIM_MIB);
 	sim_done(&sim);
 }
 
@@ -327,6 +346,7 @@ static const struct unit_test tests[] = {
 	TEST(when_the_budget_returns_all_are_at_their_maximum_within_5_s),
 	TEST(a_restart_in_the_middle_of_a_cut_moves_nothing),
 	TEST(a_settled_cut_ends_in_no_moves_at_all),
+	TEST(memory_given_up_again_and_again_does_not_hold_up_the_rest),
 	TEST(real_pressure_is_answered_within_a_second),
 	TEST(observing_touches_no_guest),
 	TEST(an_agent_that_dies_in_the_middle_does_not_stop_the_rest),

@@ -226,6 +226,27 @@ static void the_reserve_that_a_shed_filled_is_in_flight_until_it_was_reported(vo
 	bench_done(&b);
 }
 
+static void what_was_freed_while_the_balloon_moves_counts(void)
+{
+	struct bench b;
+
+	bench_init(&b, 2);
+	bench_stat(&b, 1, STAT_FREE, 312 * MIB);
+	bench_stat(&b, 1, STAT_LAZYFREE, 0);
+	bench_settle(&b);
+	b.balloon_stopped[0] = true;
+	bench_budget(&b, 370); /* need 80: 33 free and 47 lazyfree, all of the first */
+	for (int i = 0; i < 15; i++) {
+		uint64_t target = policy_target(b.policy, 0);
+
+		bench_round(&b, SECOND / 5);
+		if (b.guests[0].balloon.actual > target)
+			bench_balloon(&b, 0, b.guests[0].balloon.actual - MIB); /* slowly */
+		CU_ASSERT(!bench_did(&b, 1, ACTION_SHED));
+	}
+	bench_done(&b);
+}
+
 static void numbers_from_before_the_last_action_are_not_acted_on(void)
 {
 	struct bench b;
@@ -404,6 +425,7 @@ static const struct unit_test tests[] = {
 	TEST(nothing_more_is_taken_while_a_shed_is_outstanding),
 	TEST(what_is_in_flight_is_not_asked_for_again),
 	TEST(the_reserve_that_a_shed_filled_is_in_flight_until_it_was_reported),
+	TEST(what_was_freed_while_the_balloon_moves_counts),
 	TEST(numbers_from_before_the_last_action_are_not_acted_on),
 	TEST(stale_numbers_of_any_source_stop_the_taking),
 	TEST(the_floor_is_never_gone_below),
