@@ -68,12 +68,17 @@ static void put_bytes(struct json_object *object, const char *key, uint64_t byte
 	json_object_object_add(object, key, json_object_new_uint64(bytes));
 }
 
+static void put_time(struct json_object *line)
+{
+	json_object_object_add(line, "t", json_object_new_double(now(CLOCK_MONOTONIC)));
+	json_object_object_add(line, "rt", json_object_new_double(now(CLOCK_REALTIME)));
+}
+
 static struct json_object *new_line(void)
 {
 	struct json_object *line = json_object_new_object();
 
-	json_object_object_add(line, "t", json_object_new_double(now(CLOCK_MONOTONIC)));
-	json_object_object_add(line, "rt", json_object_new_double(now(CLOCK_REALTIME)));
+	put_time(line);
 	return line;
 }
 
@@ -277,6 +282,8 @@ static struct json_object *sample(struct watch *watch)
 		json_object_object_del(status, "guests");
 		json_object_object_add(line, "host", status);
 	}
+	/* Of when all was seen: what is said to be in time was. */
+	put_time(line);
 	return line;
 }
 

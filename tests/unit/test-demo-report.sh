@@ -28,10 +28,10 @@ record()
 				"\"dead_time_us\":1500000,\"stats\":{\"free\":%s,\"active_file\":%s," \
 				"\"inactive_file\":0,\"lazyfree\":%s,\"exec_mapped\":%s," \
 				"\"active_anon\":0,\"inactive_anon\":0,\"swap_entries\":0," \
-				"\"steal_exec\":%d,\"oom_kill\":%d},\"tiers\":{\"backed_free\":0}," \
+				"\"steal_file\":%d,\"swap_out\":0,\"steal_exec\":%d,\"oom_kill\":%d},\"tiers\":{\"backed_free\":0}," \
 				"\"ages\":{\"stats_us\":100000}}", name, mib(target), mib(96), mib(free),
 				mib(cache + lazy + text), mib(lazy), mib(text),
-				(t > 0 ? steal : 0), (t > 30 ? oom : 0)
+				(t > 1 ? inflate * 256 : 0), (t > 0 ? steal : 0), (t > 30 ? oom : 0)
 		printf "}"
 	}
 	BEGIN {
@@ -57,7 +57,7 @@ record()
 			printf "{\"t\":%.3f,\"rt\":%.3f,\"guests\":{", t + 500, t + rt
 			sep = ""
 			guest("exec", exec_ram, real, target + (t > 50 && t < 52 ? turn : 0), 0, cache,
-				40, inflate ? 100 : 450)
+				40, 450)
 			guest("lazy", lazy_ram, real + (t > 55 ? rise : 0),
 				target + (t > 50 && t < 52 ? turn : 0), lazy, 60, 2, 450)
 			guest("cold", cold_ram - shed_ram, killed && t > 38 && cut ? real - killed : real,
@@ -119,7 +119,7 @@ expect too-late-is-not-held "under-budget-in-time stays-under-budget no-reversal
 expect a-relapse-is-seen "under-budget-in-time stays-under-budget no-reversals" again=1
 expect cache-before-lazyfree lazyfree-first cache_at=1
 expect lazyfree-that-stays "lazyfree-first no-inflation-before" lazy_at=80
-expect an-inflation-that-presses no-inflation-before inflate=1
+expect an-inflation-that-presses no-inflation-before inflate=5
 expect a-page-that-lost-its-contents dirtied-is-kept wrong=1
 expect a-shed-that-nobody-sees shed-is-seen seen=0.5
 expect a-guest-that-keeps-all executable-gives gives=50

@@ -20,6 +20,8 @@
 
 enum { GENERATE, TEXT, CACHE, ANON, PERIOD, SEED, N_OPTIONS };
 
+#define LOOPS 500
+
 static const char cold_file[] = "/data/cold";
 
 typedef uint32_t page_function(void);
@@ -29,15 +31,20 @@ static uint32_t page_answer(uint32_t page)
 	return page * UINT32_C(2654435761) ^ UINT32_C(0xba11a57);
 }
 
-/* mov $answer, %eax; ret; the rest of the page is noise that nothing can compress or merge. */
+/*
+ * mov $LOOPS, %ecx; 1: dec %ecx; jnz 1b; mov $answer, %eax; ret: some work, so that a round takes
+ * longer than the noise of the clock. The rest of the page is noise that nothing can merge.
+ */
 static void make_page(unsigned char *page, uint32_t number)
 {
-	uint32_t answer = page_answer(number);
+	static const unsigned char code[] = { 0xb9, 0,	  0, 0, 0, 0xff, 0xc9, 0x75,
+					      0xfc, 0xb8, 0, 0, 0, 0,	 0xc3 };
+	const uint32_t answer = page_answer(number), loops = LOOPS;
 
 	work_fill_page(page, number);
-	page[0] = 0xb8;
-	memcpy(page + 1, &answer, sizeof(answer));
-	page[5] = 0xc3;
+	memcpy(page, code, sizeof(code));
+	memcpy(page + 1, &loops, sizeof(loops));
+	memcpy(page + 10, &answer, sizeof(answer));
 }
 
 static int generate(const char *path, uint64_t size)
@@ -121,7 +128,7 @@ int main(int argc, char **argv)
 	struct work_option options[N_OPTIONS] = {
 		[GENERATE] = { "--generate", 0 }, [TEXT] = { "--text", 40 },
 		[CACHE] = { "--cache", 0 },	  [ANON] = { "--anon", 0 },
-		[PERIOD] = { "--period", 2000 },  [SEED] = { "--seed", 1 },
+		[PERIOD] = { "--period", 1000 },  [SEED] = { "--seed", 1 },
 	};
 	const char *path = "/data/text";
 	unsigned char *text;

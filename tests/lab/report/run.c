@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define USEC 1e-6
+#define PAGE 4096.0
 
 int run_guest(const struct run *run, const char *name)
 {
@@ -86,6 +87,8 @@ static void read_status(struct guest_point *point, struct json_object *status, d
 	point->swap_entries = number(status, "stats.swap_entries");
 	point->steal_exec = number(status, "stats.steal_exec");
 	point->oom_kill = number(status, "stats.oom_kill");
+	point->reclaimed =
+		(number(status, "stats.steal_file") + number(status, "stats.swap_out")) * PAGE;
 	point->waits = strcmp(text(status, "reason"), "relief-waits") == 0;
 }
 
@@ -274,6 +277,7 @@ static void carry_on(struct run *run)
 			now->swap_entries = last->swap_entries;
 			now->steal_exec = last->steal_exec;
 			now->oom_kill = last->oom_kill;
+			now->reclaimed = last->reclaimed;
 		}
 }
 

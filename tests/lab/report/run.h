@@ -24,6 +24,7 @@ struct guest_point {
 	double free, file, lazyfree, text, anon; /* file: page cache without lazyfree and text */
 	double backed_free, swap_entries;
 	double steal_exec, oom_kill; /* counts */
+	double reclaimed; /* bytes since boot: page cache and lazyfree freed, anonymous swapped out */
 	double waits; /* 1: it is under pressure and the host has nothing to give */
 };
 
