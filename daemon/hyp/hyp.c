@@ -438,13 +438,13 @@ int hyp_new(struct hyp **ret, const struct hyp_options *options)
 	return 0;
 }
 
-/* Wait until @n threads have ended, or until the time is over; with the lock held. */
-static void wait_ended(struct hyp *h, size_t first, uint64_t until_us)
+/* Wait until threads have ended, or until the time is over; with the lock held. */
+static void wait_ended(struct hyp *h, size_t first, size_t end, uint64_t until_us)
 {
 	struct timespec until = { .tv_sec = (time_t)(until_us / USEC_PER_SEC),
 				  .tv_nsec = (long)(until_us % USEC_PER_SEC * NSEC_PER_USEC) };
 
-	for (size_t i = first; i < h->n_threads; i++)
+	for (size_t i = first; i < end && i < h->n_threads; i++)
 		while (!h->threads[i].ended)
 			if (pthread_cond_timedwait(&h->ended, &h->lock, &until) == ETIMEDOUT)
 				return;
@@ -463,11 +463,11 @@ struct hyp *hyp_free(struct hyp *h)
 	(void)pthread_cond_broadcast(&h->stats.wake);
 	(void)pthread_cond_broadcast(&h->act.wake);
 	/* The event loop, thread 0, is the last to go: closing a connection needs it. */
-	wait_ended(h, 1, now_us() + END_WAIT_US);
+	wait_ended(h, 1, h->n_threads, now_us() + END_WAIT_US);
 	h->stop_loop = true;
 	if (h->timer >= 0)
 		virEventUpdateTimeout(h->timer, 0);
-	wait_ended(h, 0, now_us() + END_WAIT_US);
+	wait_ended(h, 0, 1, now_us() + END_WAIT_US);
 	n_threads = h->n_threads;
 	memcpy(threads, h->threads, sizeof(threads));
 	if (h->timer >= 0)

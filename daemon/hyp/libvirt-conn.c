@@ -93,16 +93,30 @@ static int connect_all(struct hyp *h)
 	return h->read_only ? 0 : connect_lane(h, &h->act);
 }
 
+/*
+ * The connection of a worker that waits for an answer is left to it: the worker has a reference of
+ * its own, and taking the callback away is a call, which might wait, too.
+ */
+static void disconnect_worker(struct hyp *h, struct worker *worker)
+{
+	virConnectPtr conn;
+	bool busy;
+
+	(void)pthread_mutex_lock(&h->lock);
+	conn = worker->conn;
+	busy = worker->call.active;
+	worker->conn = NULL;
+	(void)pthread_mutex_unlock(&h->lock);
+	if (conn && busy)
+		(void)virConnectClose(conn);
+	else
+		close_one(&conn);
+}
+
 static void disconnect_lane(struct hyp *h, struct lane *lane)
 {
-	for (size_t i = 0; i < WORKERS; i++) {
-		virConnectPtr conn = lane->workers[i].conn;
-
-		(void)pthread_mutex_lock(&h->lock);
-		lane->workers[i].conn = NULL;
-		(void)pthread_mutex_unlock(&h->lock);
-		close_one(&conn);
-	}
+	for (size_t i = 0; i < WORKERS; i++)
+		disconnect_worker(h, &lane->workers[i]);
 }
 
 /* Answer what will never be carried out; with the lock held. */

@@ -254,6 +254,12 @@ check a-read-only-connection-does heard ' synced '
 check it-sees-statistics rounds 1
 request balloon "$one" $((128 * MIB))
 check it-cannot-act heard '^refused EROFS'
+pause_qemu two
+request stats
+heard ' suspect two suspect=1 '
+begin=$SECONDS
 unwatch
+check it-ends-though-a-call-hangs test $((SECONDS - begin)) -le 3
+resume_qemu two
 
 exit "$fail"

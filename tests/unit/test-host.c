@@ -381,7 +381,8 @@ static void the_overhead_of_a_real_process_is_its_own_memory(void)
 	CU_ASSERT_EQUAL_FATAL(host_guest_open(host, child, MIB(160), false, &guest), 0);
 	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
 	CU_ASSERT_TRUE(host_guest_overhead_measured(guest));
-	CU_ASSERT_TRUE(cost.footprint >= MIB(50) && cost.footprint < MIB(53));
+	/* The kernel's counters of RssAnon lag a little behind the pages. */
+	CU_ASSERT_TRUE(cost.footprint > MIB(49) && cost.footprint < MIB(53));
 	CU_ASSERT_TRUE(cost.overhead >= MIB(16));
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, 0);
@@ -469,6 +470,7 @@ static void a_process_that_ends_is_noticed(void)
 	struct host_guest *guest = NULL;
 	struct cost_part cost;
 	struct host *host;
+	siginfo_t ended;
 	pid_t child;
 
 	CU_ASSERT_EQUAL_FATAL(host_new(&host, &(struct host_options){ 0 }), 0);
@@ -480,7 +482,7 @@ static void a_process_that_ends_is_noticed(void)
 	CU_ASSERT_EQUAL_FATAL(host_guest_open(host, child, MIB(1), false, &guest), 0);
 	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), 0);
 	(void)kill(child, SIGKILL);
-	(void)waitid(P_PID, (id_t)child, NULL, WEXITED | WNOWAIT);
+	(void)waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT);
 	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), -ESRCH);
 	(void)waitpid(child, NULL, 0);
 	CU_ASSERT_EQUAL(host_guest_read(guest, NOW, &cost), -ESRCH);
