@@ -211,6 +211,30 @@ static void swap_ins_prove_that_the_pressure_is_real(void)
 	bench_done(&b);
 }
 
+static void stalls_that_stay_two_windows_later_are_real(void)
+{
+	for (int real = 0; real < 2; real++) {
+		struct bench b;
+		uint64_t stalled = 0;
+		bool relieved = false;
+
+		bench_taking(&b);
+		b.sheds_unanswered = true;
+		press(&b, 0);
+		bench_round(&b, SECOND / 10);
+		bench_budget(&b, 460);
+		for (int i = 0; i < 8; i++) {
+			stalled += real ? SECOND / 2 : 0;
+			bench_stat(&b, 0, STAT_PSI_SOME, stalled);
+			bench_round(&b, SECOND);
+			relieved |= bench_decision(&b, 0, ACTION_BALLOON)->reason == REASON_RELIEF;
+			CU_ASSERT(!relieved || i >= 3);
+		}
+		CU_ASSERT_EQUAL(relieved, real == 1);
+		bench_done(&b);
+	}
+}
+
 static void an_inflation_ends_where_it_is_when_it_presses_the_guest(void)
 {
 	struct bench b;
@@ -415,6 +439,7 @@ static const struct unit_test tests[] = {
 	TEST(a_guest_that_was_relieved_is_left_alone_for_a_while),
 	TEST(pressure_of_our_own_making_pauses_and_gives_nothing),
 	TEST(swap_ins_prove_that_the_pressure_is_real),
+	TEST(stalls_that_stay_two_windows_later_are_real),
 	TEST(an_inflation_ends_where_it_is_when_it_presses_the_guest),
 	TEST(with_room_all_are_back_at_their_maximum_at_once),
 	TEST(a_hard_budget_promises_no_more_than_there_is),
