@@ -96,6 +96,7 @@ int shed_start(struct shed *shed, const struct wire_shed *order, uint32_t seq, u
 	shed->step = SHED_STEP_FIRST;
 	shed->freed = 0;
 	shed->idle = 0;
+	shed->cheap_done = false;
 	shed->free_before = known(&numbers, STAT_FREE);
 	shed->text_before = known(&numbers, STAT_STEAL_EXEC);
 	shed->stolen_before = 0;
@@ -131,13 +132,31 @@ static void adapt(struct shed *shed, uint64_t took_us)
 		shed->step /= 2;
 }
 
+static uint64_t text_lost(const struct shed *shed, const struct numbers *numbers, uint64_t page)
+{
+	return less(known(numbers, STAT_STEAL_EXEC), shed->text_before) * page;
+}
+
+/*
+ * Lazyfree pages that were written again count until reclaim meets them, so the bound may be too
+ * high by them; that shows by the text that goes instead. With leave for it, what is left to take
+ * is anonymous memory then; without, the shed ends.
+ */
+static void guard_text(struct shed *shed, const struct numbers *numbers, uint64_t page)
+{
+	if (!(shed->order.flags & WIRE_SHED_ANON) || shed->cheap_done ||
+	    text_lost(shed, numbers, page) <= TEXT_LOSS_MAX)
+		return;
+	shed->cheap_done = true;
+	shed->text_before = known(numbers, STAT_STEAL_EXEC);
+}
+
 /* Why the shed ends before another step, or -EINPROGRESS. */
 static int verdict(const struct shed *shed, const struct numbers *numbers, uint64_t page)
 {
 	if (shed->freed >= shed->order.bytes || shed->idle >= SHED_IDLE_STEPS)
 		return 0;
-	if (shed->stop ||
-	    less(known(numbers, STAT_STEAL_EXEC), shed->text_before) * page > TEXT_LOSS_MAX)
+	if (shed->stop || text_lost(shed, numbers, page) > TEXT_LOSS_MAX)
 		return -EAGAIN;
 	if (clock_us() >= shed->deadline_us)
 		return -ETIME;
@@ -149,6 +168,8 @@ static int verdict(const struct shed *shed, const struct numbers *numbers, uint6
 /* What can be taken now without touching anonymous memory in use. */
 static uint64_t cheap_limit(const struct shed *shed, const struct numbers *numbers)
 {
+	if (shed->cheap_done)
+		return 0;
 	if (!(shed->order.flags & WIRE_SHED_FILE) && !lazyfree_goes_first(shed->root))
 		return 0;
 	return shed_limit(numbers, shed->order.flags & WIRE_SHED_FILE);
@@ -166,6 +187,9 @@ static int take_step(struct shed *shed, const struct numbers *numbers, struct sa
 		limit = shed_limit(numbers, shed->order.flags);
 		swappiness = (unsigned int)shed->order.swappiness;
 	}
+	/* Half of what there is, then look again, down to a step that is too small to halve. */
+	if (limit > 2 * SHED_STEP_MIN)
+		limit /= 2;
 	began = clock_us();
 	r = reclaim(shed, lesser(lesser(left, shed->step), limit), swappiness);
 	took = clock_us() - began;
@@ -173,6 +197,7 @@ static int take_step(struct shed *shed, const struct numbers *numbers, struct sa
 	sampler_read(sampler, &after);
 	shed->freed = measure(shed, &after, sampler->page_size);
 	shed->idle = shed->freed > before ? 0 : shed->idle + 1;
+	guard_text(shed, &after, sampler->page_size);
 	/* The kernel says EAGAIN for less than was asked, too; what was freed is measured. */
 	if (r < 0 && r != -EAGAIN && r != -EINTR)
 		return r;

@@ -16,7 +16,7 @@
 #include "guest-agent/util.h"
 
 #define SHED_STEP_MIN	   (UINT64_C(1) << 20)
-#define SHED_STEP_FIRST	   (UINT64_C(4) << 20)
+#define SHED_STEP_FIRST	   (UINT64_C(2) << 20)
 #define SHED_STEP_MAX	   (UINT64_C(32) << 20)
 #define SHED_STEP_QUICK_US 50000 /* a step that is quicker doubles the next */
 #define SHED_STEP_SLOW_US  200000 /* ... slower halves it */
@@ -32,6 +32,7 @@ struct shed {
 	uint64_t step;
 	uint64_t freed, free_before, stolen_before, text_before;
 	unsigned int idle;
+	bool cheap_done; /* text began to go: nothing but anonymous memory is left to take */
 	bool no_swappiness; /* the kernel's memory.reclaim takes no swappiness */
 	char path[AGENT_PATH_MAX];
 };

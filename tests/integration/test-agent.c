@@ -431,7 +431,7 @@ static void shed_is_bounded_answered_and_does_not_stop_the_samples(void)
 	CU_ASSERT_EQUAL(msg.result.status, 0);
 	CU_ASSERT_EQUAL(msg.result.asked, UINT64_C(1) << 40);
 	CU_ASSERT_EQUAL(msg.result.done, 0); /* nothing reclaims in a made-up guest */
-	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, RECLAIM), "8388608 swappiness=0");
+	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, RECLAIM), "4194304 swappiness=0");
 	CU_ASSERT(peer_wait(&b.peer, WIRE_SAMPLE, &msg, 1500));
 	teardown(&b);
 }

@@ -213,11 +213,11 @@ static void reclaim_is_asked_for_no_more_than_the_bound(void)
 	struct shed shed;
 
 	fake_root_make(&root);
-	/* lazyfree is estimated as 30 MiB, cold as 50: the first step is 4 MiB; nothing is freed */
+	/* lazyfree is estimated as 30 MiB, cold as 50: the first step is 2 MiB; nothing is freed */
 	CU_ASSERT_EQUAL(run_shed(&root, &order, &shed), 0);
 	CU_ASSERT_EQUAL(shed.freed, 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
-			       "8388608 swappiness=0");
+			       "4194304 swappiness=0");
 	order.bytes = MIB;
 	(void)run_shed(&root, &order, &shed);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"),
