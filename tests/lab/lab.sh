@@ -165,6 +165,12 @@ lab_background()
 	lab_pids+=("$lab_pid")
 }
 
+# virsh without a terminal to control: else it looks for polkit's agent and says that there is none.
+virsh()
+{
+	setsid --wait virsh "$@"
+}
+
 # --- libvirtd -------------------------------------------------------------------------------------
 
 lab_start()
@@ -205,8 +211,8 @@ lab_stop()
 {
 	local name
 	[ -n "${LAB_LIBVIRTD:-}" ] || return 0
-	for name in $(timeout 10 virsh -q list --name 2>/dev/null); do
-		timeout 10 virsh -q destroy "$name" >/dev/null 2>&1
+	for name in $(timeout 10 setsid --wait virsh -q list --name 2>/dev/null); do
+		timeout 10 setsid --wait virsh -q destroy "$name" >/dev/null 2>&1
 	done
 	kill "$LAB_LIBVIRTD" 2>/dev/null
 	timeout 10 tail --pid="$LAB_LIBVIRTD" -f /dev/null 2>/dev/null
