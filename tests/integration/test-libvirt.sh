@@ -245,6 +245,18 @@ check the-guests-are-found-again heard ' guest one .*current=' 6
 check it-is-synced-again heard ' synced '
 check no-guest-was-lost not said ' guest-gone (one|two) '
 check it-works-as-before rounds 1
+
+# --- libvirtd hangs -------------------------------------------------------------------------------
+
+mark
+kill -STOP "$LAB_LIBVIRTD"
+request stats
+check a-libvirtd-that-hangs-is-given-up heard " disconnected .*text=libvirt doesn't answer any more" 30
+check the-round-ends-with-it said ' stats-done '
+mark
+kill -CONT "$LAB_LIBVIRTD"
+check it-is-found-when-it-answers-again heard ' synced ' 10
+check statistics-come-again rounds 1
 unwatch
 
 # --- Observing only -------------------------------------------------------------------------------
