@@ -21,6 +21,8 @@ static void a_number_that_does_not_fit_is_absent(void)
 
 	CU_ASSERT_FALSE(parse_u64(&text, &value));
 	CU_ASSERT_EQUAL(value, 5);
+	text = "99999999999999999999";
+	CU_ASSERT_FALSE(parse_u64(&text, &value));
 	text = "18446744073709551615x";
 	CU_ASSERT_TRUE(parse_u64(&text, &value));
 	CU_ASSERT_EQUAL(value, UINT64_MAX);
