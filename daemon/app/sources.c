@@ -113,8 +113,10 @@ static void watch_cost(struct manager *m, struct guest *guest, const struct hyp_
 	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
 	int r;
 
-	if (snap->pid == said->pid && guest->cost)
+	if (snap->pid == said->pid && guest->cost) {
+		host_guest_set_maximum(guest->cost, said->maximum);
 		return;
+	}
 	guest->cost = host_guest_close(guest->cost);
 	snap->pid = said->pid;
 	snap->cost = (struct cost_part){ 0 };
