@@ -250,18 +250,12 @@ static void cools(struct hot *hot, uint64_t now_us)
 }
 
 /* Whether at least half of the last take was read again. Pages since the take. */
-static bool came_back(struct guest_mem *m, const struct stat_set *s, enum stat_id id,
-		      uint64_t *before)
+static bool came_back(const struct guest_mem *m, const struct stat_set *s, enum stat_id id,
+		      uint64_t before)
 {
 	uint64_t now = 0;
-	bool back;
 
-	if (!stat_get(s, id, &now))
-		return false;
-	back = m->dear_bytes > 0 && less(now, *before) > m->dear_bytes / PAGE / 2;
-	if (m->dear_bytes == 0)
-		*before = now;
-	return back;
+	return stat_get(s, id, &now) && less(now, before) > m->dear_bytes / PAGE / 2;
 }
 
 /* What a take of page cache or anonymous memory did: pages that come back at once weren't cold,
@@ -272,20 +266,34 @@ static void follow_cache(struct view *v, uint64_t now_us)
 	struct guest_mem *m = v->m;
 	uint64_t stolen = 0, text = m->tiers.amount[TIER_TEXT];
 
-	if (came_back(m, s, STAT_REFAULT_FILE, &m->refaults))
-		is_hot(m, &m->file, TIER_FILE, now_us);
-	if (came_back(m, s, STAT_SWAP_IN, &m->swap_ins))
-		is_hot(m, &m->anon, TIER_ANON, now_us);
-	if (stat_get(s, STAT_STEAL_EXEC, &stolen)) {
-		if (m->stolen > 0 && m->dear_bytes > 0 &&
-		    less(stolen, m->stolen) * PAGE > text / 400) {
-			m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
-			is_hot(m, &m->file, TIER_FILE, now_us);
-		}
-		m->stolen = stolen;
-	}
 	cools(&m->file, now_us);
 	cools(&m->anon, now_us);
+	if (now_us - m->take_dear_us > JUDGE_CACHE)
+		m->dear_bytes = 0;
+	if (m->dear_bytes == 0)
+		return;
+	if (stat_get(s, STAT_STEAL_EXEC, &stolen) && less(stolen, m->stolen) * PAGE > text / 400) {
+		m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
+		is_hot(m, &m->file, TIER_FILE, now_us);
+	} else if (came_back(m, s, STAT_REFAULT_FILE, m->refaults)) {
+		is_hot(m, &m->file, TIER_FILE, now_us);
+	} else if (came_back(m, s, STAT_SWAP_IN, m->swap_ins)) {
+		is_hot(m, &m->anon, TIER_ANON, now_us);
+	}
+}
+
+/* From here on, what comes back is laid to the take that was just decided. */
+void follow_take(struct view *v, uint64_t now_us)
+{
+	const struct stat_set *s = &v->g->agent.stats;
+	struct guest_mem *m = v->m;
+
+	m->take_dear_us = now_us;
+	m->dear_bytes = m->shed_at_us == now_us ? m->shed_bytes : m->issued;
+	m->refaults = m->swap_ins = m->stolen = UINT64_MAX; /* absent: never judged */
+	(void)stat_get(s, STAT_REFAULT_FILE, &m->refaults);
+	(void)stat_get(s, STAT_SWAP_IN, &m->swap_ins);
+	(void)stat_get(s, STAT_STEAL_EXEC, &m->stolen);
 }
 
 static void follow_sample(struct view *v, uint64_t now_us)

@@ -36,6 +36,7 @@
 #define REVERSALS_PER_HOUR 6
 #define GAUGE_SMALL	   (16 * MIB) /* of lazyfree memory: taken whole */
 #define CHUNK_MIN	   MIB
+#define JUDGE_CACHE	   (30 * SECOND) /* so long, pages that come back are laid to a take */
 #define HOT_FIRST	   (60 * SECOND) /* page cache in use is left alone for so long */
 
 enum direction { DIRECTION_NONE, DIRECTION_TAKE, DIRECTION_GIVE };
@@ -110,7 +111,7 @@ struct guest_mem {
 	uint64_t pause_until_us; /* no takes */
 	double psi_baseline, psi_rate; /* stalled part of the time: before the action, now */
 	uint64_t relief_us, relief_granted, relief_footprint, debt;
-	uint64_t backoff_us, backoff_until_us, backoff_end_us;
+	uint64_t backoff_us, backoff_until_us;
 	enum reason backoff_reason;
 	uint64_t high_since_us; /* footprint above the cap since */
 	bool foreign;
@@ -188,6 +189,7 @@ static inline uint64_t less(uint64_t a, uint64_t b)
 void follow_guest(struct policy *p, struct view *v);
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us);
 void refuse(struct refusal *refusal, uint64_t now_us, uint64_t first_us);
+void follow_take(struct view *v, uint64_t now_us);
 void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason);
 
 /* budget.c: the host's side of the round. */

@@ -305,10 +305,8 @@ static void take_dear(struct policy *p, struct view *v)
 	}
 	if (observing(v, p->now->now_us))
 		return;
-	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed) {
-		v->m->take_dear_us = p->now->now_us;
-		v->m->dear_bytes = v->m->shed_bytes;
-	}
+	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed)
+		follow_take(v, p->now->now_us);
 }
 
 /* Silent for longer than its grace, on a critical host: slowly down to its entitlement. */
