@@ -164,6 +164,7 @@ struct policy {
 	uint64_t pool, reserve; /* the two parts of R */
 	uint64_t lent; /* from the pool, beyond entitlements */
 	uint64_t unmanaged, commitment; /* footprint of those without control; caps of the rest */
+	uint64_t cheaper; /* lazyfree memory that dearer takes wait for */
 	uint64_t caps_excess; /* of the caps over what a hard budget allows */
 	uint64_t promised; /* granted and not used yet */
 	bool budget_known, observing;

@@ -295,12 +295,10 @@ static bool wants_dear(const struct view *v)
 
 static void take_dear(struct policy *p, struct view *v)
 {
-	uint64_t cheaper = order_waits_for(p);
-
 	if (!wants_dear(v))
 		return;
-	if (cheaper > 0) {
-		say(v, STATE_WAITING, REASON_ORDER_WAITS, cheaper, 0, 0);
+	if (p->cheaper > 0) {
+		say(v, STATE_WAITING, REASON_ORDER_WAITS, p->cheaper, 0, 0);
 		return;
 	}
 	if (observing(v, p->now->now_us))
@@ -371,6 +369,7 @@ void take_round(struct policy *p)
 	latch(p);
 	if (!p->short_of || p->plan->need == 0)
 		return;
+	p->cheaper = order_waits_for(p);
 	for (size_t i = 0; i < p->n; i++) {
 		struct view *v = &p->views[i];
 
