@@ -88,11 +88,6 @@ void agent_deinit(struct agent *agent)
 		(void)close(agent->epoll_fd);
 }
 
-static uint64_t sooner(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Read what the host sent, not more than some at a time. Return: whether there may be more. */
 static bool receive(struct agent *agent)
 {
@@ -146,7 +141,7 @@ static uint64_t serve(struct agent *agent, uint64_t now)
 		(void)sampler_step(&agent->sampler, now);
 	if (more || agent->shed.active || agent->sampler.walk.running)
 		return 0;
-	return sooner(session->next_hello_us, session->next_sample_us);
+	return lesser(session->next_hello_us, session->next_sample_us);
 }
 
 static uint64_t feed_watchdog(struct agent *agent, uint64_t now)
@@ -195,8 +190,8 @@ static uint64_t turn(struct agent *agent)
 		session_begin(agent, now);
 	tell_port(agent);
 	next = agent->port.state == PORT_UP ? serve(agent, now) : agent->port.next_us;
-	next = sooner(next, session_lease(agent, now));
-	return sooner(next, feed_watchdog(agent, now));
+	next = lesser(next, session_lease(agent, now));
+	return lesser(next, feed_watchdog(agent, now));
 }
 
 static int timeout_ms(uint64_t next)

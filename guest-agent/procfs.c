@@ -137,11 +137,6 @@ void procfs_psi(const char *text, const char *file, struct numbers *numbers)
 	}
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
 static void put_approximate(struct numbers *numbers, enum stat_id id, uint64_t value)
 {
 	stat_put(&numbers->stats, id, value);

@@ -47,7 +47,7 @@ static void put_walk(struct sampler *sampler, struct numbers *numbers)
 	bool known = stat_get(&numbers->stats, STAT_SWAP_TOTAL, &total) &&
 		     stat_get(&numbers->stats, STAT_SWAP_FREE, &free);
 
-	sampler->swap_used = known && total > free ? total - free : 0;
+	sampler->swap_used = known ? less(total, free) : 0;
 	if (known && sampler->swap_used == 0)
 		stat_put(&numbers->stats, STAT_SWAP_ENTRIES, 0);
 	else if (walk->valid)

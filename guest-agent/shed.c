@@ -9,16 +9,6 @@
 /* Text that reclaim may take before the shed is stopped: it is dearer than the memory is worth. */
 #define TEXT_LOSS_MAX (UINT64_C(256) << 10)
 
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Absent counts as nothing to take. */
 static uint64_t known(const struct numbers *numbers, enum stat_id id)
 {

@@ -13,6 +13,17 @@
 
 #define AGENT_PATH_MAX 512
 
+static inline uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* a - b, or 0. */
+static inline uint64_t less(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /**
  * clock_us() - CLOCK_MONOTONIC in µs.
  */

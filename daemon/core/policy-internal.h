@@ -11,6 +11,7 @@
 #include "daemon/core/policy.h"
 #include "daemon/core/solver.h"
 #include "daemon/core/tiers.h"
+#include "daemon/util/num.h"
 
 #define MIB		   (UINT64_C(1) << 20)
 #define SECOND		   UINT64_C(1000000)
@@ -169,22 +170,6 @@ struct policy {
 	uint64_t promised; /* granted and not used yet */
 	bool budget_known, observing;
 };
-
-static inline uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* a - b, or 0. */
-static inline uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 /* follow.c: what became of what was done, and what others did. */
 void follow_guest(struct policy *p, struct view *v);

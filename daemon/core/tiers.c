@@ -3,17 +3,9 @@
 
 #include <string.h>
 
+#include "daemon/util/num.h"
+
 #define MIB (UINT64_C(1) << 20)
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t less(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
-}
 
 static bool has_agent(const struct guest_snapshot *guest)
 {

@@ -25,6 +25,7 @@
 #include "daemon/guest/internal.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/fs.h"
+#include "daemon/util/num.h"
 #include "daemon/util/time.h"
 
 #define READ_SIZE      4096
@@ -52,18 +53,13 @@ static const struct channel_callbacks no_callbacks;
 
 /* --- State ------------------------------------------------------------------------------------ */
 
-static uint64_t earliest(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Set the one timer to the earliest deadline. */
 static void schedule(struct channel *channel)
 {
-	uint64_t at = earliest(channel->retry_us, channel->hello_us);
+	uint64_t at = min_u64(channel->retry_us, channel->hello_us);
 
-	at = earliest(at, earliest(channel->silence_us, channel->welcome_us));
-	at = earliest(at, channel->resume_us);
+	at = min_u64(at, min_u64(channel->silence_us, channel->welcome_us));
+	at = min_u64(at, channel->resume_us);
 	(void)sd_event_source_set_time(channel->timer, at);
 	(void)sd_event_source_set_enabled(channel->timer,
 					  at == NEVER ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
@@ -116,7 +112,7 @@ static void lose(struct channel *channel, uint64_t now, enum agent_link link, co
 	close_link(channel);
 	channel->retry_us = now + channel->retry_delay_us;
 	channel->retry_delay_us =
-		earliest(channel->retry_delay_us * 2, channel->limits->retry_max_us);
+		min_u64(channel->retry_delay_us * 2, channel->limits->retry_max_us);
 	channel_set_link(channel, link, reason);
 	schedule(channel);
 }
@@ -130,7 +126,7 @@ static void cut_off(struct channel *channel, uint64_t now)
 	channel->strikes = 0;
 	channel->retry_us = now + channel->broken_delay_us;
 	channel->broken_delay_us =
-		earliest(channel->broken_delay_us * 2, channel->limits->broken_max_us);
+		min_u64(channel->broken_delay_us * 2, channel->limits->broken_max_us);
 	schedule(channel);
 }
 
@@ -144,7 +140,7 @@ static void refill(struct channel *channel, uint64_t now)
 	if (passed >= USEC_PER_SEC)
 		channel->budget = most;
 	else
-		channel->budget = earliest(channel->budget + passed * most / USEC_PER_SEC, most);
+		channel->budget = min_u64(channel->budget + passed * most / USEC_PER_SEC, most);
 	channel->budget_us = now;
 }
 
@@ -166,7 +162,7 @@ static void receive(struct channel *channel, uint64_t now)
 		pause_reading(channel, now);
 		return;
 	}
-	n = recv(channel->fd, data, earliest(sizeof(data), channel->budget), MSG_DONTWAIT);
+	n = recv(channel->fd, data, min_u64(sizeof(data), channel->budget), MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {

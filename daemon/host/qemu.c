@@ -17,6 +17,7 @@
 #include "daemon/host/internal.h"
 #include "daemon/util/cleanup.h"
 #include "daemon/util/fs.h"
+#include "daemon/util/num.h"
 #include "daemon/util/parse.h"
 #include "daemon/util/time.h"
 
@@ -201,9 +202,7 @@ static void measure_if_due(struct host_guest *guest, uint64_t now)
 	begin_us = now_us();
 	measure_overhead(guest);
 	took_us = now_us() - begin_us;
-	guest->measure_next_us =
-		now + (took_us * MEASURE_SHARE > MEASURE_PERIOD ? took_us * MEASURE_SHARE
-								: MEASURE_PERIOD);
+	guest->measure_next_us = now + max_u64(took_us * MEASURE_SHARE, MEASURE_PERIOD);
 }
 
 /* --- Cost ------------------------------------------------------------------------------------- */
@@ -235,9 +234,8 @@ static int read_status(int fd, struct cost_part *ret)
 static uint64_t footprint_of(const struct cost_part *cost, uint64_t maximum)
 {
 	uint64_t all = cost->resident + cost->swapped;
-	uint64_t footprint = all > cost->overhead ? all - cost->overhead : 0;
 
-	return footprint < maximum ? footprint : maximum;
+	return min_u64(less(all, cost->overhead), maximum);
 }
 
 int host_guest_read(struct host_guest *guest, uint64_t now, struct cost_part *ret)

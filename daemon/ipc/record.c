@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/util/num.h"
 #include "daemon/util/uuid.h"
 
 /* A rendering under way: after the first error nothing more goes to the sink. */
@@ -37,15 +38,10 @@ static void put_known(struct record *record, const char *key, uint64_t value)
 		put_number(record, key, value);
 }
 
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void put_age(struct record *record, const char *key, uint64_t at_us, uint64_t now_us)
 {
 	if (at_us)
-		put_number(record, key, now_us > at_us ? now_us - at_us : 0);
+		put_number(record, key, less(now_us, at_us));
 }
 
 static void open_group(struct record *record, const char *key)
