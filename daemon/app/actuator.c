@@ -10,6 +10,7 @@
 #include "daemon/app/manager.h"
 #include "daemon/guest/channel.h"
 #include "daemon/ipc/journal.h"
+#include "daemon/util/cleanup.h"
 #include "daemon/util/log.h"
 #include "daemon/util/time.h"
 
@@ -21,39 +22,59 @@
 
 bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap)
 {
-	return m->settings->host.mode == MODE_ACT && !m->options.observe && !m->current.frozen &&
+	return m->settings->host.mode == MODE_ACT && !m->current.frozen &&
 	       snap->settings.manage == MANAGE_ACT;
+}
+
+static uint64_t digest_of(const struct target_entry *entries, size_t n)
+{
+	uint64_t digest = n, id;
+
+	for (size_t i = 0; i < n; i++) {
+		memcpy(&id, entries[i].uuid, sizeof(id));
+		digest = digest * UINT64_C(0x9e3779b97f4a7c15) + (entries[i].target ^ id);
+	}
+	return digest;
+}
+
+static void store_targets(struct manager *m, const struct target_entry *entries, size_t n)
+{
+	uint64_t digest = digest_of(entries, n);
+	int r;
+
+	if (digest == m->targets_stored)
+		return;
+	r = targets_store(m->targets_path, entries, n);
+	if (r == 0)
+		m->targets_stored = digest;
+	else if (!m->targets_failing)
+		log_error("%s: can't store the targets: %s; after a restart what the hypervisor "
+			  "reports is taken instead",
+			  m->targets_path, strerror(-r));
+	m->targets_failing = r < 0;
 }
 
 void actuator_store_targets(struct manager *m)
 {
-	struct target_entry entries[64], *all = entries;
+	_cleanup_free_ struct target_entry *entries = NULL;
 	size_t n = 0;
-	int r;
 
-	if (m->guests.n > 64) {
-		all = reallocarray(NULL, m->guests.n, sizeof(*all));
-		if (!all) {
-			log_error("targets: out of memory, a restart would not know them");
-			return;
-		}
-	}
+	/* As long as not all guests are known, the file knows more than we do. */
+	if (!m->current.hypervisor_ready)
+		return;
+	entries = reallocarray(NULL, m->guests.n + 1, sizeof(*entries));
+	if (!entries)
+		return;
 	for (size_t i = 0; i < m->guests.n; i++) {
 		const struct guest *guest = m->guests.by_index[i];
 		uint64_t target = policy_target(m->policy, guest->slot);
 
-		if (target == 0)
+		if (target == 0 || guest->releasing)
 			continue;
-		memcpy(all[n].uuid, guest->uuid, sizeof(all[n].uuid));
-		all[n++].target = target;
+		memcpy(entries[n].uuid, guest->uuid, sizeof(entries[n].uuid));
+		entries[n++].target = target;
 	}
-	r = targets_store(m->targets_path, all, n);
-	if (r < 0)
-		log_error("%s: can't store the targets: %s; after a restart what the hypervisor "
-			  "reports is taken instead",
-			  m->targets_path, strerror(-r));
-	if (all != entries)
-		free(all);
+	store_targets(m, entries, n);
 }
 
 static void note_request(struct guest_snapshot *snap, uint64_t target, uint64_t now)
@@ -89,8 +110,6 @@ void actuator_call_done(struct manager *m, struct guest *guest, const struct hyp
 
 	guest->request_in_call = false;
 	guest->request_next = 0;
-	if (m->stopping && m->releases_pending > 0 && --m->releases_pending == 0)
-		(void)sd_event_exit(m->event, 0);
 	if (call->target == snap->request.target) {
 		snap->request.done_us = now_us();
 		snap->request.status = call->status;
@@ -100,6 +119,17 @@ void actuator_call_done(struct manager *m, struct guest *guest, const struct hyp
 			    text[0] ? text : strerror(-call->status));
 	if (next && next != call->target)
 		send_balloon(m, guest, next);
+	if (!guest->request_in_call)
+		actuator_released(m, guest);
+}
+
+void actuator_released(struct manager *m, struct guest *guest)
+{
+	if (!guest->releasing)
+		return;
+	guest->releasing = false;
+	if (--m->releases_pending == 0)
+		(void)sd_event_exit(m->event, 0);
 }
 
 static void send_shed(struct guest *guest, const struct guest_snapshot *snap,
@@ -165,14 +195,6 @@ static void record(struct manager *m, const struct guest_snapshot *snap,
 	bus_emit_decision(m->bus, snap, entry);
 }
 
-static struct guest *guest_in_slot(struct manager *m, uint32_t slot)
-{
-	for (size_t i = 0; i < m->guests.n; i++)
-		if (m->guests.by_index[i]->slot == slot)
-			return m->guests.by_index[i];
-	return NULL;
-}
-
 static void act(struct manager *m, struct guest *guest, struct guest_snapshot *snap,
 		const struct decision *decision)
 {
@@ -198,7 +220,7 @@ static void act(struct manager *m, struct guest *guest, struct guest_snapshot *s
 
 void actuator_carry_out(struct manager *m, const struct decision *decision)
 {
-	struct guest *guest = guest_in_slot(m, decision->slot);
+	struct guest *guest = guests_in_slot(&m->guests, decision->slot);
 	struct guest_snapshot *snap;
 
 	if (!guest)
@@ -216,7 +238,7 @@ void actuator_carry_out(struct manager *m, const struct decision *decision)
 
 void actuator_note(struct manager *m, const struct decision *decision)
 {
-	struct guest *guest = guest_in_slot(m, decision->slot);
+	struct guest *guest = guests_in_slot(&m->guests, decision->slot);
 
 	if (guest && decision->action != ACTION_SAMPLE)
 		record(m, guest_snap(&m->guests, guest), decision, false);
@@ -237,8 +259,10 @@ static void release_guest(struct manager *m, struct guest *guest)
 
 	record(m, snap, &decision, true);
 	send_balloon(m, guest, decision.new_target);
-	if (guest->request_in_call)
-		m->releases_pending++;
+	if (!guest->request_in_call)
+		return;
+	guest->releasing = true;
+	m->releases_pending++;
 }
 
 void actuator_leave(struct manager *m)

@@ -49,8 +49,6 @@ static void on_hello(struct channel *channel, const struct wire_hello *hello, bo
 		log_info("%s: agent %s on kernel %s", name_of(guest), hello->agent, hello->release);
 	}
 	agent->capabilities = channel_capabilities(hello);
-	guest->boot_id[0] = hello->boot_id_hi;
-	guest->boot_id[1] = hello->boot_id_lo;
 	manager_kick(guest->manager);
 }
 

@@ -11,8 +11,9 @@ int guests_init(struct guests *guests, size_t capacity)
 	*guests = (struct guests){ .capacity = capacity, .n_free = capacity };
 	guests->snapshots = calloc(capacity, sizeof(*guests->snapshots));
 	guests->by_index = calloc(capacity, sizeof(struct guest *));
+	guests->by_slot = calloc(capacity, sizeof(struct guest *));
 	guests->free_slots = calloc(capacity, sizeof(*guests->free_slots));
-	if (!guests->snapshots || !guests->by_index || !guests->free_slots) {
+	if (!guests->snapshots || !guests->by_index || !guests->by_slot || !guests->free_slots) {
 		guests_done(guests);
 		return -ENOMEM;
 	}
@@ -26,6 +27,7 @@ void guests_done(struct guests *guests)
 {
 	free(guests->snapshots);
 	free(guests->by_index);
+	free(guests->by_slot);
 	free(guests->free_slots);
 	*guests = (struct guests){ 0 };
 }
@@ -44,6 +46,7 @@ int guests_add(struct guests *guests, const uint8_t uuid[16], const char *name, 
 	guest->slot = guests->free_slots[--guests->n_free];
 	guest->index = guests->n++;
 	guests->by_index[guest->index] = guest;
+	guests->by_slot[guest->slot] = guest;
 	snap = guest_snap(guests, guest);
 	*snap = (struct guest_snapshot){ .slot = guest->slot, .rule = -1 };
 	memcpy(snap->uuid, uuid, sizeof(snap->uuid));
@@ -64,6 +67,7 @@ void guests_remove(struct guests *guests, struct guest *guest)
 		guests->by_index[guest->index]->index = guest->index;
 	}
 	guests->by_index[last] = NULL;
+	guests->by_slot[guest->slot] = NULL;
 	guests->free_slots[guests->n_free++] = guest->slot;
 	free(guest);
 }
@@ -74,6 +78,11 @@ struct guest *guests_find(struct guests *guests, const uint8_t uuid[16])
 
 	HASH_FIND(hh, guests->by_uuid, uuid, sizeof(guest->uuid), guest);
 	return guest;
+}
+
+struct guest *guests_in_slot(const struct guests *guests, uint32_t slot)
+{
+	return slot < guests->capacity ? guests->by_slot[slot] : NULL;
 }
 
 struct guest_snapshot *guest_snap(struct guests *guests, const struct guest *guest)

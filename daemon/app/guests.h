@@ -23,8 +23,8 @@ struct guest {
 	struct channel *channel; /* NULL: the domain has none */
 	char channel_path[SETTINGS_PATH_MAX];
 	char metadata[SETTINGS_NAME_MAX];
-	uint64_t boot_id[2]; /* as its agent said, to notice a reboot */
 	bool request_in_call; /* a balloon request is with the hypervisor */
+	bool releasing; /* ... or waits, that gives its memory back as the daemon stops */
 	uint64_t request_next; /* a target that waits for that call, 0: none */
 	uint32_t profile_sequence; /* of the profile that was sent last */
 	enum level profile_level;
@@ -38,6 +38,7 @@ struct guests {
 	struct guest *by_uuid; /* uthash */
 	struct guest_snapshot *snapshots; /* dense, n of them */
 	struct guest **by_index;
+	struct guest **by_slot; /* NULL: the slot is free */
 	size_t n, capacity;
 	uint32_t *free_slots; /* stack */
 	size_t n_free;
@@ -64,7 +65,9 @@ int guests_add(struct guests *guests, const uint8_t uuid[16], const char *name, 
 /** guests_remove() - forget and free a guest; its channel must be closed already. */
 void guests_remove(struct guests *guests, struct guest *guest);
 
+/** guests_find(), guests_in_slot() - a guest that is known, or NULL. */
 struct guest *guests_find(struct guests *guests, const uint8_t uuid[16]);
+struct guest *guests_in_slot(const struct guests *guests, uint32_t slot);
 
 /** guest_snap() - the guest's part of the snapshot; valid until a guest is added or removed. */
 struct guest_snapshot *guest_snap(struct guests *guests, const struct guest *guest);

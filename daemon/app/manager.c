@@ -33,9 +33,10 @@ static void log_diag(const struct config_diag *diag)
 	}
 }
 
-static int load_settings(const char *path, struct settings **ret)
+static int load_settings(const struct manager_options *options, struct settings **ret)
 {
 	struct config_diag diag = CONFIG_DIAG_INIT;
+	const char *path = options->config_path;
 	int r;
 
 	r = config_load(path, ret, &diag);
@@ -43,6 +44,8 @@ static int load_settings(const char *path, struct settings **ret)
 	if (r < 0 && diag.n_errors == 0)
 		log_error("%s: %s", path, strerror(-r));
 	config_diag_clear(&diag);
+	if (r >= 0 && options->observe)
+		(*ret)->host.mode = MODE_OBSERVE;
 	return r;
 }
 
@@ -52,7 +55,7 @@ static int reload(struct manager *m, char *problem, size_t size)
 	int r;
 
 	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_us());
-	r = load_settings(m->options.config_path, &settings);
+	r = load_settings(&m->options, &settings);
 	if (r < 0) {
 		(void)snprintf(problem, size, "%s has mistakes, see the log; the old one stays",
 			       m->options.config_path);
@@ -115,12 +118,14 @@ static int on_terminate(sd_event_source *source, const struct signalfd_siginfo *
 	if (m->stopping)
 		return sd_event_exit(m->event, 0);
 	(void)sd_notify(0, "STOPPING=1");
-	actuator_leave(m);
 	m->stopping = true;
-	if (m->releases_pending == 0)
+	actuator_leave(m);
+	actuator_store_targets(m);
+	if (m->releases_pending == 0 ||
+	    sd_event_add_time_relative(m->event, &m->stop_source, CLOCK_MONOTONIC,
+				       RELEASE_PATIENCE_US, 0, on_patience_over, m) < 0)
 		return sd_event_exit(m->event, 0);
-	return sd_event_add_time_relative(m->event, &m->stop_source, CLOCK_MONOTONIC,
-					  RELEASE_PATIENCE_US, 0, on_patience_over, m);
+	return 0;
 }
 
 /* Signals are blocked in all threads, those of libvirt too, and arrive in the loop only. */
@@ -230,7 +235,7 @@ static int set_up(struct manager *m)
 {
 	int r;
 
-	r = load_settings(m->options.config_path, &m->settings);
+	r = load_settings(&m->options, &m->settings);
 	if (r < 0)
 		return r;
 	r = take_lock(m);
@@ -306,9 +311,7 @@ int manager_run(struct manager *m)
 	const struct host_settings *host = &m->settings->host;
 
 	log_notice("ballastd %s %s, configuration %s", BALLAST_VERSION,
-		   host->mode == MODE_OBSERVE || m->options.observe
-			   ? "observes (host: mode: act makes it act)"
-			   : "acts",
+		   host->mode == MODE_OBSERVE ? "observes (host: mode: act makes it act)" : "acts",
 		   m->options.config_path);
 	(void)sd_notify(0, "READY=1");
 	return sd_event_loop(m->event);

@@ -52,8 +52,9 @@ struct manager {
 
 	sd_event_source *round_source, *stats_source, *stop_source, *hyp_source, *pressure_source;
 	sd_event_source *hook_source; /* the shortfall's program is running */
-	uint64_t last_round_us, next_round_us, last_list_us, last_cost_us;
+	uint64_t earliest_round_us, next_round_us, last_list_us, last_cost_us;
 	uint64_t targets_stored; /* digest of the targets that were last stored */
+	bool targets_failing; /* ... can't be, which was said */
 	uint64_t shortfall_since_us;
 	bool shortfall_told;
 	bool hypervisor_reported; /* that it is out of reach, once for all attempts */
@@ -97,6 +98,8 @@ void actuator_note(struct manager *m, const struct decision *decision);
 void actuator_call_done(struct manager *m, struct guest *guest, const struct hyp_call *call,
 			const char *text);
 void actuator_store_targets(struct manager *m);
+/* actuator_released() - a stop needn't wait for the guest any longer. */
+void actuator_released(struct manager *m, struct guest *guest);
 void actuator_leave(struct manager *m);
 /* actuator_may_act() - the last gate: mode, freeze file and the guest's own settings. */
 bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap);

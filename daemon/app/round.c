@@ -11,10 +11,13 @@
 
 #include "daemon/app/manager.h"
 #include "daemon/util/log.h"
+#include "daemon/util/num.h"
 #include "daemon/util/time.h"
 
 /* However much happens, rounds are at least this far apart: guests can't make the daemon busy. */
 #define ROUND_GAP_US (20 * USEC_PER_MSEC)
+/* ... and take at most a fourth of the time, however many guests there are. */
+#define ROUND_SHARE 4
 /* While something is wanted or under way. */
 #define ROUND_MOVING_US (200 * USEC_PER_MSEC)
 
@@ -47,39 +50,13 @@ static void tell_systemd(struct manager *m)
 		(void)snprintf(status, sizeof(status),
 			       "STATUS=%s, %s: %zu guests, footprint %" PRIu64 " of %" PRIu64
 			       " MiB, need %" PRIu64 " MiB",
-			       m->settings->host.mode == MODE_OBSERVE || m->options.observe
-				       ? "observing"
-				       : "acting",
+			       m->settings->host.mode == MODE_OBSERVE ? "observing" : "acting",
 			       level_name(m->plan.level), m->guests.n, TO_MIB(m->plan.footprint),
 			       TO_MIB(m->plan.budget), TO_MIB(m->plan.need));
 	if (strcmp(status, m->status) == 0)
 		return;
 	memcpy(m->status, status, sizeof(status));
 	(void)sd_notify(0, status);
-}
-
-static uint64_t targets_digest(const struct manager *m)
-{
-	uint64_t digest = m->guests.n;
-
-	for (size_t i = 0; i < m->guests.n; i++) {
-		const struct guest *guest = m->guests.by_index[i];
-
-		digest = digest * UINT64_C(0x9e3779b97f4a7c15) +
-			 (policy_target(m->policy, guest->slot) ^ guest->slot);
-	}
-	return digest;
-}
-
-/* Before anything is carried out, so that a restart at any moment knows the targets. */
-static void store_targets(struct manager *m)
-{
-	uint64_t digest = targets_digest(m);
-
-	if (digest == m->targets_stored)
-		return;
-	m->targets_stored = digest;
-	actuator_store_targets(m);
 }
 
 static void decide(struct manager *m, uint64_t now)
@@ -92,7 +69,8 @@ static void decide(struct manager *m, uint64_t now)
 	m->current.n_guests = m->guests.n;
 	policy_decide(m->policy, NULL, &m->current, m->settings, &m->plan);
 	observe_history(m, now);
-	store_targets(m);
+	/* Before anything is carried out, so that a restart at any moment knows the targets. */
+	actuator_store_targets(m);
 	for (size_t i = 0; i < m->plan.n_decisions; i++)
 		actuator_carry_out(m, &m->plan.decisions[i]);
 	for (size_t i = 0; i < m->plan.n_observed; i++)
@@ -118,21 +96,17 @@ static int on_round(sd_event_source *source, uint64_t usec, void *userdata)
 	(void)usec;
 	if (!m->stopping)
 		decide(m, now);
-	m->last_round_us = now;
-	m->next_round_us = now + next_interval(m);
+	m->earliest_round_us = now + max_u64(ROUND_GAP_US, ROUND_SHARE * (now_us() - now));
+	m->next_round_us = max_u64(now + next_interval(m), m->earliest_round_us);
 	(void)sd_event_source_set_time(source, m->next_round_us);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 void manager_kick(struct manager *m)
 {
-	uint64_t now = now_us(), at = m->last_round_us + ROUND_GAP_US;
+	uint64_t at = max_u64(now_us(), m->earliest_round_us);
 
-	if (!m->round_source)
-		return;
-	if (at < now)
-		at = now;
-	if (at >= m->next_round_us)
+	if (!m->round_source || at >= m->next_round_us)
 		return;
 	m->next_round_us = at;
 	(void)sd_event_source_set_time(m->round_source, at);
@@ -147,6 +121,7 @@ int rounds_start(struct manager *m)
 			      on_round, m);
 	if (r < 0)
 		return r;
+	(void)sd_event_source_set_exit_on_failure(m->round_source, true);
 	/* After everything that fills the snapshot. */
 	return sd_event_source_set_priority(m->round_source, SD_EVENT_PRIORITY_NORMAL + 1);
 }

@@ -82,6 +82,7 @@ static void end_boots(struct manager *m, uint64_t now)
 
 void guest_gone(struct manager *m, struct guest *guest)
 {
+	actuator_released(m, guest);
 	guest->channel = channel_free(guest->channel);
 	guest->cost = host_guest_close(guest->cost);
 	policy_forget(m->policy, guest->slot);
@@ -240,9 +241,24 @@ static void on_disconnected(struct manager *m, const struct hyp_message *message
 		log_error("libvirt: %s; trying again, guests keep what they have", message->text);
 	m->hypervisor_reported = true;
 	m->current.hypervisor_ready = false;
-	/* Calls that were under way are never answered now. */
-	for (size_t i = 0; i < m->guests.n; i++)
+	/* Calls that were under way are never answered now, and what waited for them is out of date. */
+	for (size_t i = 0; i < m->guests.n; i++) {
 		m->guests.by_index[i]->request_in_call = false;
+		m->guests.by_index[i]->request_next = 0;
+	}
+}
+
+static void on_synced(struct manager *m)
+{
+	if (!m->current.hypervisor_ready)
+		log_info("libvirt: %zu guests", m->guests.n);
+	m->current.hypervisor_ready = true;
+	m->hypervisor_reported = false;
+	/* A guest that comes from now on was started since: its old target is void. */
+	free(m->restored);
+	m->restored = NULL;
+	m->n_restored = 0;
+	(void)hyp_request_stats(m->hyp);
 }
 
 static void on_message(struct manager *m, const struct hyp_message *message)
@@ -254,11 +270,7 @@ static void on_message(struct manager *m, const struct hyp_message *message)
 		log_info("libvirt: connected to %s", message->text);
 		return;
 	case HYP_SYNCED:
-		if (!m->current.hypervisor_ready)
-			log_info("libvirt: %zu guests", m->guests.n);
-		m->current.hypervisor_ready = true;
-		m->hypervisor_reported = false;
-		(void)hyp_request_stats(m->hyp);
+		on_synced(m);
 		return;
 	case HYP_DISCONNECTED:
 		on_disconnected(m, message);
@@ -414,8 +426,11 @@ int sources_open(struct manager *m)
 	r = sd_event_add_io(m->event, &m->hyp_source, hyp_fd(m->hyp), EPOLLIN, on_hyp, m);
 	if (r < 0)
 		return r;
-	return sd_event_add_time(m->event, &m->stats_source, CLOCK_MONOTONIC, now_us(), 0,
-				 on_stats_timer, m);
+	r = sd_event_add_time(m->event, &m->stats_source, CLOCK_MONOTONIC, now_us(), 0,
+			      on_stats_timer, m);
+	if (r < 0)
+		return r;
+	return sd_event_source_set_exit_on_failure(m->stats_source, true);
 }
 
 void sources_close(struct manager *m)

@@ -138,6 +138,16 @@ check without-libvirt-it-goes-on status nolibvirt
 kill -TERM "$pid"
 check without-libvirt-it-stops ended_with "$pid" 0
 
+echo 'host: {mode: act}' >"$dir/ballast.yaml"
+start observer --observe
+check told-to-observe-it-observes-whatever-is-configured until_true 5 field observer .mode observe
+kill -HUP "$pid"
+check a-reload-keeps-it-observing until_true 5 has 'reloaded' "$dir/observer.log"
+check an-observer-says-that-it-observes field observer .mode observe
+kill -TERM "$pid"
+ended_with "$pid" 0
+echo 'host: {mode: observe}' >"$dir/ballast.yaml"
+
 mkdir "$dir/damaged"
 echo rubbish >"$dir/damaged/targets"
 start damaged
