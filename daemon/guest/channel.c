@@ -45,6 +45,7 @@ const struct channel_limits channel_default_limits = {
 	.lease_us = WIRE_LEASE_DEFAULT_MS * USEC_PER_MSEC,
 	.pressure_us = 100 * USEC_PER_MSEC,
 	.session_us = 200 * USEC_PER_MSEC,
+	.calm_us = 10 * USEC_PER_SEC,
 	.bytes_per_s = 64 * 1024,
 	.strikes = 4,
 };

@@ -25,6 +25,7 @@ struct channel_limits {
 	uint64_t lease_us;
 	uint64_t pressure_us; /* least time between two pressure callbacks */
 	uint64_t session_us; /* least time between two new sessions */
+	uint64_t calm_us; /* a new session sooner after the last one is a breach */
 	uint64_t bytes_per_s; /* that are read, at most that many at once, too */
 	unsigned int strikes; /* breaches of the protocol until the guest is cut off */
 };

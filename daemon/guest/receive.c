@@ -46,15 +46,26 @@ static void note_clock(struct channel *channel, uint64_t clock_us, uint64_t now)
 	channel->guest_clock_at_us = now;
 }
 
+/*
+ * Each session costs lines in the log and decisions in the history, so they are few: an agent may
+ * start again now and then, but not all the time.
+ */
+static bool may_begin(struct channel *channel, uint64_t now)
+{
+	uint64_t since = now - channel->session_us;
+
+	if (!channel->session_us || since >= channel->limits->calm_us)
+		return true;
+	strike(channel, now, "it begins new sessions without end");
+	return !channel->cut && since >= channel->limits->session_us;
+}
+
 static void take_hello(struct channel *channel, const struct wire_hello *hello, uint64_t now)
 {
 	bool new_session = !channel->session || hello->nonce != channel->nonce;
 
-	if (new_session && channel->session_us &&
-	    now - channel->session_us < channel->limits->session_us) {
-		strike(channel, now, "it begins new sessions without end");
+	if (new_session && !may_begin(channel, now))
 		return;
-	}
 	if (new_session) {
 		channel_end_session(channel);
 		channel->session = true;

@@ -25,6 +25,7 @@ static const struct channel_limits limits = {
 	.lease_us = 3 * USEC_PER_SEC,
 	.pressure_us = 50000,
 	.session_us = 5000,
+	.calm_us = 30000,
 	.bytes_per_s = 64 * 1024,
 	.strikes = 4,
 };
@@ -554,6 +555,34 @@ static void an_answer_to_what_was_never_asked_is_a_breach(void)
 	teardown(&f);
 }
 
+static void new_sessions_one_after_the_other_are_a_breach_too(void)
+{
+	struct fixture f;
+
+	setup_connected(&f);
+	for (uint64_t i = 0; i < 20 && channel_link(f.channel) != AGENT_BROKEN; i++) {
+		say_hello(&f, NONCE + i);
+		run_for(&f, 2 * limits.session_us);
+	}
+	CU_ASSERT_EQUAL(channel_link(f.channel), AGENT_BROKEN);
+	CU_ASSERT_TRUE(f.told.n_sessions <= limits.strikes);
+	teardown(&f);
+}
+
+static void new_sessions_now_and_then_are_none(void)
+{
+	struct fixture f;
+
+	setup_connected(&f);
+	for (uint64_t i = 0; i < 2 * limits.strikes; i++) {
+		say_hello(&f, NONCE + i);
+		run_for(&f, limits.calm_us + 1000);
+	}
+	CU_ASSERT_EQUAL(channel_link(f.channel), AGENT_UP);
+	CU_ASSERT_EQUAL(f.told.n_sessions, 2 * limits.strikes);
+	teardown(&f);
+}
+
 static void a_storm_of_new_sessions_is_a_breach(void)
 {
 	struct fixture f;
@@ -763,6 +792,8 @@ static const struct unit_test tests[] = {
 	TEST(the_hosts_own_frames_are_a_breach),
 	TEST(an_answer_to_what_was_never_asked_is_a_breach),
 	TEST(a_storm_of_new_sessions_is_a_breach),
+	TEST(new_sessions_one_after_the_other_are_a_breach_too),
+	TEST(new_sessions_now_and_then_are_none),
 	TEST(a_flood_is_read_no_faster_than_its_budget),
 	TEST(the_end_of_a_paused_link_is_noticed),
 	TEST(a_command_has_nonce_sequence_lifetime_and_the_guests_clock),
