@@ -302,9 +302,12 @@ static void follow_sample(struct view *v, uint64_t now_us)
 	struct guest_mem *m = v->m;
 	uint64_t then = 0, now = 0;
 
+	/* An agent that says hello and never a number is silent, too. */
+	if (a->link == AGENT_UP && m->heard_us == 0)
+		m->heard_us = now_us;
 	if (a->at_us == 0 || a->at_us == m->sample_us)
 		return;
-	m->sample_us = a->at_us;
+	m->sample_us = m->heard_us = a->at_us;
 	m->had_agent = true;
 	follow_cache(v, now_us);
 	if (a->previous_at_us == 0 || a->previous_at_us >= a->at_us ||

@@ -77,6 +77,7 @@ struct refusal {
 struct guest_mem {
 	bool seen;
 	bool had_agent;
+	uint64_t heard_us; /* of its agent: the last sample, or when its silence began */
 	enum guest_phase phase;
 	struct follow balloon;
 	uint64_t shed_at_us, shed_until_us, shed_bytes; /* at 0: none outstanding */

@@ -310,12 +310,12 @@ static void take_dear(struct policy *p, struct view *v)
 /* Silent for longer than its grace, on a critical host: slowly down to its entitlement. */
 static void take_silent(struct policy *p, struct view *v)
 {
-	uint64_t age = p->now->now_us - v->g->agent.at_us, target;
+	uint64_t age = less(p->now->now_us, v->m->heard_us), target;
 	uint64_t base = min_u64(v->actual, v->footprint);
 	uint64_t floor = max_u64(v->entitlement, v->min);
 	uint64_t operand[4] = { age, v->entitlement };
 
-	if (!v->m->had_agent || v->g->settings.stale != STALE_LOWER || v->m->balloon.moving ||
+	if (v->m->heard_us == 0 || v->g->settings.stale != STALE_LOWER || v->m->balloon.moving ||
 	    !v->balloons || p->level != LEVEL_CRITICAL || age < v->g->settings.stale_grace_us ||
 	    p->now->now_us - v->m->take_us < max_u64(4 * v->m->dead_us, 5 * SECOND))
 		return;

@@ -419,6 +419,50 @@ static void a_silent_guest_keeps_its_memory_for_its_grace_and_then_goes_down_slo
 	bench_done(&b);
 }
 
+/* Two guests that hold 400 MiB each and say nothing, on a host with 500. */
+static void bench_mute(struct bench *b)
+{
+	bench_init(b, 2);
+	for (int i = 0; i < 2; i++) {
+		b->agent_stopped[i] = true;
+		b->guests[i].cost.footprint = 400 * MIB;
+	}
+	bench_settle(b);
+	bench_budget(b, 500);
+}
+
+/* Ducking behind a channel that is open must not pay. */
+static void a_hello_without_a_sample_ever_is_silence(void)
+{
+	struct bench b;
+
+	bench_mute(&b);
+	for (int i = 0; i < 600; i++)
+		bench_round(&b, SECOND);
+	CU_ASSERT(b.guests[0].balloon.actual < 400 * MIB);
+	CU_ASSERT(b.guests[0].balloon.actual >= b.plan.verdicts[0].entitlement);
+	bench_done(&b);
+}
+
+/* A new session has no sample yet, which says nothing of how long there was none. */
+static void an_agent_that_starts_again_has_its_grace(void)
+{
+	struct bench b;
+
+	bench_init(&b, 2);
+	bench_settle(&b);
+	bench_budget(&b, 150);
+	for (int i = 0; i < 5; i++)
+		bench_round(&b, SECOND);
+	b.agent_stopped[0] = true;
+	b.guests[0].agent.at_us = b.guests[0].agent.previous_at_us = 0;
+	for (int i = 0; i < 30; i++) {
+		bench_round(&b, SECOND);
+		CU_ASSERT_NOT_EQUAL(bench_decision(&b, 0, ACTION_BALLOON)->reason, REASON_SILENT);
+	}
+	bench_done(&b);
+}
+
 static void stale_hold_opts_out_of_being_lowered(void)
 {
 	struct bench b;
@@ -514,6 +558,8 @@ static const struct unit_test tests[] = {
 	TEST(without_an_agent_a_step_is_at_most_half_of_what_is_usable),
 	TEST(silence_during_an_inflation_ends_it),
 	TEST(a_silent_guest_keeps_its_memory_for_its_grace_and_then_goes_down_slowly),
+	TEST(a_hello_without_a_sample_ever_is_silence),
+	TEST(an_agent_that_starts_again_has_its_grace),
 	TEST(stale_hold_opts_out_of_being_lowered),
 	TEST(a_profile_is_set_once_and_a_refused_one_is_not_hammered),
 	TEST(the_same_arguments_give_the_same_plan),
