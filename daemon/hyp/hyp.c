@@ -151,6 +151,14 @@ void domain_set_phase(struct hyp *h, struct domain *domain, enum guest_phase pha
 	hyp_push(h, &message);
 }
 
+/* A job that moves the guest away, or saves it, is under way. */
+void domain_set_migrating(struct hyp *h, struct domain *domain)
+{
+	domain->migrating = true;
+	if (domain->phase != PHASE_SAVING)
+		domain_set_phase(h, domain, PHASE_MIGRATING);
+}
+
 /* @flag is the domain's hung or mute. */
 void domain_set_suspect(struct hyp *h, struct domain *domain, bool *flag, bool value)
 {

@@ -152,6 +152,7 @@ struct domain *domain_find(struct hyp *h, const uint8_t uuid[16]);
 struct domain *domain_add(struct hyp *h, const uint8_t uuid[16], const char *name);
 void domain_gone(struct hyp *h, struct domain *domain, const char *why);
 void domain_set_phase(struct hyp *h, struct domain *domain, enum guest_phase phase);
+void domain_set_migrating(struct hyp *h, struct domain *domain);
 void domain_set_suspect(struct hyp *h, struct domain *domain, bool *flag, bool value);
 int job_queue(struct job **list, const struct job *job, pthread_cond_t *wake);
 bool job_take(struct job **list, struct job *ret);

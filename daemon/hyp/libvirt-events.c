@@ -233,8 +233,7 @@ static void on_iteration(virConnectPtr conn, virDomainPtr dom, int iteration, vo
 	(void)iteration;
 	if (!domain)
 		return;
-	domain->migrating = true;
-	domain_set_phase(h, domain, PHASE_MIGRATING);
+	domain_set_migrating(h, domain);
 	(void)pthread_mutex_unlock(&h->lock);
 }
 

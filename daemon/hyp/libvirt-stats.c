@@ -173,8 +173,7 @@ static void note_job(struct hyp *h, const uint8_t uuid[16], bool active)
 		return;
 	domain->job_checked = true;
 	if (active) {
-		domain->migrating = true;
-		domain_set_phase(h, domain, PHASE_MIGRATING);
+		domain_set_migrating(h, domain);
 	} else if (domain->migrating) {
 		domain->migrating = false;
 		memcpy(job.uuid, uuid, sizeof(job.uuid));

@@ -191,6 +191,13 @@ virsh -q create "$LAB_DIR/three.xml" >/dev/null
 heard ' guest three '
 virsh -q reset three >/dev/null
 check a-reset-is-told heard ' reboot three '
+mark
+virsh -q save three "$LAB_DIR/three.save" >/dev/null
+check a-save-is-told said ' phase three phase=(saving|migrating) '
+check a-saved-guest-is-gone heard ' guest-gone three .*text=saved'
+mark
+virsh -q restore "$LAB_DIR/three.save" >/dev/null
+check a-restored-guest-does-not-boot heard ' guest three .*started=0 '
 virsh -q destroy three >/dev/null
 
 # --- A QEMU that hangs ----------------------------------------------------------------------------
