@@ -16,7 +16,7 @@
 #include "daemon/core/settings.h"
 #include "guest-agent/proto/stats.h"
 
-#define GUEST_NAME_MAX 128
+#define GUEST_NAME_MAX 256 /* a domain of QEMU has a file of that name */
 #define GUEST_MAX      10240 /* guests of one host */
 
 enum freshness { NUMBER_ABSENT, NUMBER_STALE, NUMBER_FRESH };

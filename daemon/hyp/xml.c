@@ -196,14 +196,24 @@ static void read_metadata(const xmlNode *domain, struct hyp_guest *ret)
 	}
 }
 
+/* As it is, with white space and all; the UUID for one that is too long for its place. */
+static void read_name(const xmlNode *node, const char *uuid, char name[GUEST_NAME_MAX])
+{
+	xmlChar *text = node ? xmlNodeGetContent(node) : NULL;
+	const char *from = text ? (const char *)text : "";
+
+	(void)snprintf(name, GUEST_NAME_MAX, "%s", strlen(from) < GUEST_NAME_MAX ? from : uuid);
+	xmlFree(text);
+}
+
 static int read_domain(const xmlNode *domain, struct domain_xml *ret)
 {
 	char uuid[UUID_TEXT_SIZE];
 
 	if (!domain || !is_element(domain, "domain"))
 		return -EBADMSG;
-	get_text(find_child(domain, NULL, "name"), ret->name, sizeof(ret->name));
 	get_text(find_child(domain, NULL, "uuid"), uuid, sizeof(uuid));
+	read_name(find_child(domain, NULL, "name"), uuid, ret->name);
 	if (!ret->name[0] || uuid_parse(uuid, ret->uuid) < 0)
 		return -EBADMSG;
 	ret->guest.maximum = get_amount(find_child(domain, NULL, "memory"));

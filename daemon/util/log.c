@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/util/text.h"
+
 #define LINE_SIZE 1024
 
 /* The process's log; the one piece of state that isn't handed down, for it has no owner but main. */
@@ -44,18 +46,11 @@ void log_set_sink(log_sink_fn sink)
 	atomic_store(&log_sink, sink);
 }
 
-static void hide_controls(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < 0x20 || *text == 0x7f)
-			*text = '?';
-}
-
 void log_fields(int priority, const char *const *fields, const char *format, ...)
 {
 	log_sink_fn sink = atomic_load(&log_sink);
 	int saved_errno = errno;
-	char text[LINE_SIZE];
+	char text[LINE_SIZE], safe[2 * LINE_SIZE];
 	va_list args;
 
 	if (priority > log_get_level())
@@ -63,10 +58,11 @@ void log_fields(int priority, const char *const *fields, const char *format, ...
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	hide_controls(text);
+	/* There may be a guest's name in it, and somebody will read it on a terminal. */
+	text_to_terminal(text, true, safe, sizeof(safe));
 	if (sink)
-		sink(priority, fields, text);
+		sink(priority, fields, safe);
 	else
-		(void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, text);
+		(void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, safe);
 	errno = saved_errno;
 }

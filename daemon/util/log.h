@@ -54,8 +54,8 @@ int log_use_journal(void);
  * log_fields() - a line with structured fields.
  * @fields: "NAME=value" strings up to a NULL, or NULL; standard error doesn't show them.
  *
- * Longer lines are cut off at 1 KiB. Control characters, which may come from a guest, are shown
- * as '?'.
+ * Longer lines are cut off at 1 KiB. What a terminal would obey, which may come from a guest's
+ * name, is written out as text_to_terminal() does.
  */
 void log_fields(int priority, const char *const *fields, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -194,7 +194,15 @@ static void a_line_cannot_fake_another(void)
 {
 	log_set_sink(keep_line);
 	log_info("%s", "web\nballastd: all is well\x1b[2J");
-	CU_ASSERT_STRING_EQUAL(last_line, "web?ballastd: all is well?[2J");
+	CU_ASSERT_STRING_EQUAL(last_line, "web\\x0aballastd: all is well\\x1b[2J");
+	/* The other form of the same control, the end of a line, and a turn of direction. */
+	log_info("%s", "\xc2\x9b"
+		       "2J \xe2\x80\xa8 \xe2\x80\xae");
+	CU_ASSERT_STRING_EQUAL(last_line, "\\xc2\\x9b2J \\xe2\\x80\\xa8 \\xe2\\x80\\xae");
+	log_info("%s", "gr\xc3\xbc\xc3\x9f"
+		       "e");
+	CU_ASSERT_STRING_EQUAL(last_line, "gr\xc3\xbc\xc3\x9f"
+					  "e");
 	log_set_sink(NULL);
 }
 

@@ -57,6 +57,35 @@ static void an_ordinary_domain_is_read(void)
 	CU_ASSERT_STRING_EQUAL(xml.guest.metadata, "");
 }
 
+static void a_domain_of_any_name_is_known_by_it(void)
+{
+	static const char *const names[] = { "a b", " padded ",
+					     "gr\xc3\xbc\xc3\x9f"
+					     "e",
+					     "-x", "tab\tname" };
+	char text[2048], name[GUEST_NAME_MAX];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		(void)snprintf(text, sizeof(text),
+			       "<domain><name>%s</name><uuid>" UUID
+			       "</uuid><memory>1</memory></domain>",
+			       names[i]);
+		CU_ASSERT_STRING_EQUAL(parse(text).name, names[i]);
+	}
+	/* As long as a file's name can be, and longer. */
+	memset(name, 'x', sizeof(name));
+	(void)snprintf(text, sizeof(text),
+		       "<domain><name>%.255s</name><uuid>" UUID
+		       "</uuid><memory>1</memory></domain>",
+		       name);
+	CU_ASSERT_EQUAL(strlen(parse(text).name), 255);
+	(void)snprintf(text, sizeof(text),
+		       "<domain><name>%.255sy</name><uuid>" UUID
+		       "</uuid><memory>1</memory></domain>",
+		       name);
+	CU_ASSERT_STRING_EQUAL(parse(text).name, UUID);
+}
+
 static void units_of_memory_are_understood(void)
 {
 	struct domain_xml xml = parse("<domain><name>a</name><uuid>" UUID "</uuid>"
@@ -261,6 +290,7 @@ static void two_processes_with_the_uuid_are_one_too_many(void)
 
 static const struct unit_test tests[] = {
 	TEST(an_ordinary_domain_is_read),
+	TEST(a_domain_of_any_name_is_known_by_it),
 	TEST(units_of_memory_are_understood),
 	TEST(a_domain_without_a_balloon_has_the_obstacle),
 	TEST(devices_that_pin_memory_are_obstacles),
