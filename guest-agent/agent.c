@@ -159,7 +159,9 @@ static uint64_t feed_watchdog(struct agent *agent, uint64_t now)
 static void tell_port(struct agent *agent)
 {
 	const struct port *port = &agent->port;
-	int now = port->state == PORT_CLOSED ? port->error : 1 + (int)port->state;
+	/* A socket whose host has hung up is closed without an error, and waited for. */
+	bool failed = port->state == PORT_CLOSED && port->error < 0;
+	int now = failed ? port->error : 1 + (port->state == PORT_UP);
 	char text[128 + AGENT_PORT_MAX];
 
 	if (now == agent->told)
@@ -167,7 +169,7 @@ static void tell_port(struct agent *agent)
 	agent->told = now;
 	if (port->state == PORT_UP)
 		(void)snprintf(text, sizeof(text), "STATUS=Serving the host on %s", port->path);
-	else if (port->state == PORT_WAITING)
+	else if (!failed)
 		(void)snprintf(text, sizeof(text), "STATUS=Waiting for a host on %s", port->path);
 	else if (!*port->path)
 		(void)snprintf(text, sizeof(text),
@@ -177,7 +179,7 @@ static void tell_port(struct agent *agent)
 		(void)snprintf(text, sizeof(text), "STATUS=%s: %s; trying again every second",
 			       port->path, strerror(-port->error));
 	(void)notify_send(text);
-	if (port->state == PORT_CLOSED)
+	if (failed)
 		dprintf(STDERR_FILENO, "ballast-agent: %s\n", text + strlen("STATUS="));
 }
 

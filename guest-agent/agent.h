@@ -52,7 +52,7 @@ struct agent {
 	struct session session;
 	int epoll_fd, signal_fd;
 	uint64_t watchdog_us, next_watchdog_us;
-	int told; /* what was last said of the port: 1 + enum port_state, or why it is closed */
+	int told; /* what was last said of the port: 2 serving, 1 waiting, or why it is closed */
 };
 
 /**
