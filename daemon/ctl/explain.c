@@ -97,7 +97,7 @@ static void add_change(struct items *items, const char *name, struct json_object
 
 static void print_decision(const struct terminal *terminal, struct json_object *decision)
 {
-	char when[32], span[32], safe[TERMINAL_TEXT], line[TERMINAL_LINE];
+	char when[32], safe[TERMINAL_TEXT], line[TERMINAL_LINE];
 	struct items items = { 0 };
 	uint64_t us = 0;
 
@@ -108,8 +108,7 @@ static void print_decision(const struct terminal *terminal, struct json_object *
 	terminal_text(terminal, "", line);
 	items_add(&items, "=> %s%s%s", json_text(decision, "outcome"),
 		  *json_text(decision, "error") ? ": " : "", json_text(decision, "error"));
-	if (json_number(decision, "done_after_us", &us))
-		items_add(&items, "after %s", span_text(span, sizeof(span), us));
+	items_add_span(&items, "after", decision, "done_after_us");
 	items_add_size(&items, "freed", decision, "freed");
 	if (strcmp(json_text(decision, "action"), "profile") != 0) {
 		add_change(&items, "actual", decision, "actual", "actual_after");
@@ -132,29 +131,14 @@ static void print_decisions(const struct terminal *terminal, struct json_object 
 			n - SHOWN_MAX);
 }
 
-static int add(struct json_object *object, const char *key, sd_bus_message *answer)
-{
-	struct json_object *value;
-	int r;
-
-	r = json_from_message(answer, &value);
-	if (r < 0)
-		return r;
-	if (json_object_object_add(object, key, value) < 0) {
-		json_object_put(value);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int read_answer(sd_bus_message *answer, struct json_object *all)
 {
 	int r;
 
-	r = add(all, "host", answer);
+	r = json_add_from_message(all, "host", answer);
 	if (r >= 0)
-		r = add(all, "guest", answer);
-	return r < 0 ? r : add(all, "decisions", answer);
+		r = json_add_from_message(all, "guest", answer);
+	return r < 0 ? r : json_add_from_message(all, "decisions", answer);
 }
 
 static void print_all(struct json_object *all)

@@ -67,16 +67,13 @@ static void print_warnings(const struct terminal *terminal, struct json_object *
 static void print_sums(const struct terminal *terminal, struct json_object *host)
 {
 	struct items items = { 0 };
-	char span[32];
-	uint64_t us;
 
 	items_add_size(&items, "budget", host, "budget");
 	items_add_size(&items, "footprint", host, "footprint");
 	items_add_size(&items, "headroom", host, "headroom");
 	items_add_size(&items, "need", host, "need");
 	items_add_size(&items, "in flight", host, "in_flight");
-	if (json_number(host, "dead_time_us", &us))
-		items_add(&items, "dead time %s", span_text(span, sizeof(span), us));
+	items_add_span(&items, "dead time", host, "dead_time_us");
 	terminal_items(terminal, "", &items);
 }
 
@@ -125,8 +122,6 @@ void guest_print_reason(const struct terminal *terminal, struct json_object *gue
 void guest_print_memory(const struct terminal *terminal, struct json_object *guest)
 {
 	struct items memory = { 0 }, cost = { 0 };
-	char span[32];
-	uint64_t us;
 
 	items_add_size(&memory, "actual", guest, "actual");
 	items_add_size(&memory, "target", guest, "target");
@@ -137,8 +132,7 @@ void guest_print_memory(const struct terminal *terminal, struct json_object *gue
 	items_add_size(&cost, "resident", guest, "resident");
 	items_add_size(&cost, "swapped", guest, "swapped");
 	items_add_size(&cost, "QEMU's own", guest, "overhead");
-	if (json_number(guest, "dead_time_us", &us))
-		items_add(&cost, "dead time %s", span_text(span, sizeof(span), us));
+	items_add_span(&cost, "dead time", guest, "dead_time_us");
 	terminal_items(terminal, "host", &cost);
 }
 

@@ -9,11 +9,7 @@ static int read_basic(sd_bus_message *m, char type, struct json_object **ret_val
 {
 	union {
 		const char *s;
-		uint64_t t;
-		int64_t x;
-		double d;
-		uint32_t u;
-		int32_t i;
+		uint64_t t; /* no type is larger */
 		int b;
 	} basic;
 	int r;
@@ -37,9 +33,23 @@ static int read_basic(sd_bus_message *m, char type, struct json_object **ret_val
 	return *ret_value ? 0 : -ENOMEM;
 }
 
-static int read_entry(sd_bus_message *m, const char *contents, struct json_object *object)
+int json_add_from_message(struct json_object *object, const char *key, sd_bus_message *m)
 {
 	struct json_object *value = NULL;
+	int r;
+
+	r = json_from_message(m, &value);
+	if (r < 0)
+		return r;
+	if (json_object_object_add(object, key, value) < 0) {
+		json_object_put(value);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_entry(sd_bus_message *m, const char *contents, struct json_object *object)
+{
 	const char *key;
 	int r;
 
@@ -49,14 +59,8 @@ static int read_entry(sd_bus_message *m, const char *contents, struct json_objec
 	r = sd_bus_message_read_basic(m, SD_BUS_TYPE_STRING, &key);
 	if (r < 0)
 		return r;
-	r = json_from_message(m, &value);
-	if (r < 0)
-		return r;
-	if (json_object_object_add(object, key, value) < 0) {
-		json_object_put(value);
-		return -ENOMEM;
-	}
-	return sd_bus_message_exit_container(m);
+	r = json_add_from_message(object, key, m);
+	return r < 0 ? r : sd_bus_message_exit_container(m);
 }
 
 static int read_item(sd_bus_message *m, struct json_object *array)

@@ -22,6 +22,9 @@
  */
 int json_from_message(sd_bus_message *m, struct json_object **ret_value);
 
+/** json_add_from_message() - put the next value of a message into an object. */
+int json_add_from_message(struct json_object *object, const char *key, sd_bus_message *m);
+
 /**
  * json_number(), json_text() - a value of an object.
  * @ret_number: untouched where it is not there.

@@ -32,17 +32,8 @@ static void ignore_error(void *userdata, virErrorPtr error)
 	(void)error;
 }
 
-static void drop_domain(virDomainPtr *domain)
-{
-	if (*domain)
-		virDomainFree(*domain);
-}
-
-static void drop_connection(virConnectPtr *connection)
-{
-	if (*connection)
-		virConnectClose(*connection);
-}
+DEFINE_CLEANUP(virConnectPtr, virConnectClose);
+DEFINE_CLEANUP(virDomainPtr, virDomainFree);
 
 /* Whether the last error says that the domain has gone or stopped meanwhile: nothing to release. */
 static bool is_gone(virDomainPtr domain)
@@ -53,8 +44,8 @@ static bool is_gone(virDomainPtr domain)
 
 static int release_domain(const char *uri, const unsigned char *uuid, const char *name)
 {
-	_cleanup_(drop_connection) virConnectPtr connection = virConnectOpen(uri);
-	_cleanup_(drop_domain) virDomainPtr domain = NULL;
+	_cleanup_(virConnectClosep) virConnectPtr connection = virConnectOpen(uri);
+	_cleanup_(virDomainFreep) virDomainPtr domain = NULL;
 	char size[FORMAT_SIZE_MAX];
 	virDomainInfo info;
 
@@ -149,7 +140,7 @@ static void start_child(struct children *children, const char *uri, virDomainPtr
 
 static int release_all(const char *uri)
 {
-	_cleanup_(drop_connection) virConnectPtr connection = NULL;
+	_cleanup_(virConnectClosep) virConnectPtr connection = NULL;
 	struct children children = { .status = CTL_OK };
 	virDomainPtr *domains = NULL;
 	int n = -1;

@@ -192,21 +192,18 @@ static int by_name(const void *a, const void *b)
 static int read_status(sd_bus_message *answer, struct json_object **ret_status)
 {
 	_cleanup_json_ struct json_object *host = NULL;
-	struct json_object *guests = NULL;
+	struct json_object *guests;
 	int r;
 
 	r = json_from_message(answer, &host);
 	if (r < 0)
 		return r;
-	r = json_from_message(answer, &guests);
+	r = json_add_from_message(host, "guests", answer);
 	if (r < 0)
 		return r;
+	json_object_object_get_ex(host, "guests", &guests);
 	json_object_array_sort(guests, by_name);
-	if (json_object_object_add(host, "guests", guests) < 0) {
-		json_object_put(guests);
-		return -ENOMEM;
-	}
-	*ret_status = json_object_get(host);
+	*ret_status = TAKE_PTR(host);
 	return 0;
 }
 

@@ -153,6 +153,16 @@ void items_add_size(struct items *items, const char *name, struct json_object *o
 			  format_size(size, FORMAT_SIZE_MAX, bytes));
 }
 
+void items_add_span(struct items *items, const char *name, struct json_object *object,
+		    const char *key)
+{
+	char span[32];
+	uint64_t us;
+
+	if (json_number(object, key, &us))
+		items_add(items, "%s %s", name, span_text(span, sizeof(span), us));
+}
+
 /* A line being filled. */
 struct filling {
 	const struct terminal *terminal;

@@ -57,9 +57,12 @@ struct items {
 void items_add(struct items *items, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /**
- * items_add_size() - "NAME 150 MiB" from an object's number, nothing where there is none.
+ * items_add_size(), items_add_span() - "NAME 150 MiB" or "NAME 12 s" from an object's number, nothing
+ * where there is none.
  */
 void items_add_size(struct items *items, const char *name, struct json_object *object,
+		    const char *key);
+void items_add_span(struct items *items, const char *name, struct json_object *object,
 		    const char *key);
 
 /**

@@ -15,6 +15,8 @@
 
 #define CHANNEL_NAME "org.ballast.agent.0"
 
+DEFINE_CLEANUP(xmlDocPtr, xmlFreeDoc);
+
 static bool is_element(const xmlNode *node, const char *name)
 {
 	return node->type == XML_ELEMENT_NODE && strcmp((const char *)node->name, name) == 0;
@@ -229,14 +231,9 @@ static int read_domain(const xmlNode *domain, struct domain_xml *ret)
 	return 0;
 }
 
-static void free_doc(xmlDoc **doc)
-{
-	xmlFreeDoc(*doc);
-}
-
 int domain_xml_parse(const char *text, struct domain_xml *ret)
 {
-	_cleanup_(free_doc) xmlDoc *doc = NULL;
+	_cleanup_(xmlFreeDocp) xmlDocPtr doc = NULL;
 	struct domain_xml xml = { 0 };
 	size_t size = strlen(text);
 	int r;

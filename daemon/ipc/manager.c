@@ -16,7 +16,12 @@
 #define ERROR_NO_GUEST	   "org.ballast1.Error.NoSuchGuest"
 #define ERROR_RELOAD	   "org.ballast1.Error.ReloadFailed"
 
-static bool guest_is(const struct guest_snapshot *guest, const char *what)
+static bool has_name(const struct guest_snapshot *guest, const char *what)
+{
+	return strcmp(guest->name, what) == 0;
+}
+
+static bool has_uuid(const struct guest_snapshot *guest, const char *what)
 {
 	char uuid[UUID_TEXT_SIZE];
 
@@ -28,6 +33,8 @@ static bool guest_is(const struct guest_snapshot *guest, const char *what)
 static int find_guest(const struct bus_view *view, sd_bus_message *call, sd_bus_error *error,
 		      size_t *ret_i)
 {
+	static bool (*const is_it[])(const struct guest_snapshot *, const char *) = { has_name,
+										      has_uuid };
 	const struct snapshot *snapshot = view->snapshot;
 	const char *what;
 	int r;
@@ -35,22 +42,25 @@ static int find_guest(const struct bus_view *view, sd_bus_message *call, sd_bus_
 	r = sd_bus_message_read(call, "s", &what);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < snapshot->n_guests; i++)
-		if (strcmp(snapshot->guests[i].name, what) == 0) {
+	for (size_t k = 0; k < sizeof(is_it) / sizeof(is_it[0]); k++) {
+		for (size_t i = 0; i < snapshot->n_guests; i++) {
+			if (!is_it[k](&snapshot->guests[i], what))
+				continue;
 			*ret_i = i;
 			return 0;
 		}
-	for (size_t i = 0; i < snapshot->n_guests; i++)
-		if (guest_is(&snapshot->guests[i], what)) {
-			*ret_i = i;
-			return 0;
-		}
+	}
 	return sd_bus_error_setf(error, ERROR_NO_GUEST, "no running guest has the name or UUID %s",
 				 what);
 }
 
-static int new_answer(sd_bus_message *call, sd_bus_error *error, sd_bus_message **ret_answer)
+/* Writes the values of a method's answer. @i: the guest that was asked for, if there is one. */
+typedef int fill_fn(sd_bus_message *answer, const struct bus_view *view, size_t i);
+
+static int send_answer(sd_bus_message *call, sd_bus_error *error, const struct bus_view *view,
+		       fill_fn *fill, size_t i)
 {
+	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
 	uint64_t unread;
 	int r;
 
@@ -60,102 +70,83 @@ static int new_answer(sd_bus_message *call, sd_bus_error *error, sd_bus_message 
 	if (unread >= UNREAD_ANSWERS_MAX)
 		return sd_bus_error_set(error, SD_BUS_ERROR_LIMITS_EXCEEDED,
 					"too many answers are waiting to be read");
-	return sd_bus_message_new_method_return(call, ret_answer);
+	r = sd_bus_message_new_method_return(call, &answer);
+	if (r >= 0)
+		r = fill(answer, view, i);
+	if (r >= 0)
+		r = sd_bus_send(NULL, answer, NULL);
+	return r < 0 ? r : 1;
 }
 
-static int send_answer(sd_bus_message *answer)
+static int answer_of_host(sd_bus_message *call, void *userdata, sd_bus_error *error, fill_fn *fill)
+{
+	const struct manager *manager = userdata;
+
+	return send_answer(call, error, manager->view, fill, 0);
+}
+
+static int answer_of_guest(sd_bus_message *call, void *userdata, sd_bus_error *error, fill_fn *fill)
+{
+	const struct manager *manager = userdata;
+	size_t i = 0;
+	int r;
+
+	r = find_guest(manager->view, call, error, &i);
+	return r < 0 ? r : send_answer(call, error, manager->view, fill, i);
+}
+
+static int fill_guests(sd_bus_message *answer, const struct bus_view *view, size_t i)
+{
+	(void)i;
+	return message_append_guests(answer, view);
+}
+
+static int fill_status(sd_bus_message *answer, const struct bus_view *view, size_t i)
 {
 	int r;
 
-	r = sd_bus_send(NULL, answer, NULL);
-	return r < 0 ? r : 1;
+	r = message_append_host(answer, view);
+	return r < 0 ? r : fill_guests(answer, view, i);
+}
+
+static int fill_history(sd_bus_message *answer, const struct bus_view *view, size_t i)
+{
+	return message_append_history(answer, view, &view->snapshot->guests[i]);
+}
+
+static int fill_explanation(sd_bus_message *answer, const struct bus_view *view, size_t i)
+{
+	int r;
+
+	r = message_append_host(answer, view);
+	if (r >= 0)
+		r = message_append_guest(answer, view, i);
+	return r < 0 ? r : fill_history(answer, view, i);
 }
 
 static int get_status(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
-	struct manager *manager = userdata;
-	int r;
-
-	r = new_answer(call, error, &answer);
-	if (r < 0)
-		return r;
-	r = message_append_host(answer, manager->view);
-	if (r < 0)
-		return r;
-	r = message_append_guests(answer, manager->view);
-	return r < 0 ? r : send_answer(answer);
+	return answer_of_host(call, userdata, error, fill_status);
 }
 
 static int list_guests(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
-	struct manager *manager = userdata;
-	int r;
-
-	r = new_answer(call, error, &answer);
-	if (r < 0)
-		return r;
-	r = message_append_guests(answer, manager->view);
-	return r < 0 ? r : send_answer(answer);
+	return answer_of_host(call, userdata, error, fill_guests);
 }
 
 static int get_guest(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
-	struct manager *manager = userdata;
-	size_t i;
-	int r;
-
-	r = find_guest(manager->view, call, error, &i);
-	if (r < 0)
-		return r;
-	r = new_answer(call, error, &answer);
-	if (r < 0)
-		return r;
-	r = message_append_guest(answer, manager->view, i);
-	return r < 0 ? r : send_answer(answer);
+	return answer_of_guest(call, userdata, error, message_append_guest);
 }
 
 static int get_history(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
-	struct manager *manager = userdata;
-	size_t i;
-	int r;
-
-	r = find_guest(manager->view, call, error, &i);
-	if (r < 0)
-		return r;
-	r = new_answer(call, error, &answer);
-	if (r < 0)
-		return r;
-	r = message_append_history(answer, manager->view, &manager->view->snapshot->guests[i]);
-	return r < 0 ? r : send_answer(answer);
+	return answer_of_guest(call, userdata, error, fill_history);
 }
 
 static int explain(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-	_cleanup_(sd_bus_message_unrefp) sd_bus_message *answer = NULL;
-	struct manager *manager = userdata;
-	const struct bus_view *view = manager->view;
-	size_t i;
-	int r;
-
-	r = find_guest(view, call, error, &i);
-	if (r < 0)
-		return r;
-	r = new_answer(call, error, &answer);
-	if (r < 0)
-		return r;
-	r = message_append_host(answer, view);
-	if (r < 0)
-		return r;
-	r = message_append_guest(answer, view, i);
-	if (r < 0)
-		return r;
-	r = message_append_history(answer, view, &view->snapshot->guests[i]);
-	return r < 0 ? r : send_answer(answer);
+	return answer_of_guest(call, userdata, error, fill_explanation);
 }
 
 static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
