@@ -15,14 +15,14 @@ DESTDIR ?=
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 DEPS_BUILD := gcc make pkg-config libvirt-dev libxml2-dev libsystemd-dev libyaml-dev libjson-c-dev uthash-dev \
-	libsmartcols-dev libncurses-dev libcunit1-dev
+	libsmartcols-dev libcunit1-dev
 DEPS_KERNEL := linux-source-6.12 flex bison bc libelf-dev libssl-dev cpio kmod rsync xz-utils \
 	ccache patch perl
-DEPS_LAB := qemu-system-x86 qemu-utils libvirt-daemon libvirt-daemon-system \
-	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux gnuplot-nox \
+DEPS_LAB := qemu-system-x86 libvirt-daemon libvirt-daemon-system \
+	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux \
 	jq dbus dbus-daemon polkitd
 DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellcheck valgrind \
-	systemd mandoc librsvg2-bin binutils scdoc libxml2-utils
+	systemd mandoc scdoc libxml2-utils
 
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef \
@@ -55,7 +55,7 @@ CFLAGS := -std=gnu17 $(OPT) $(HARDEN) $(WARNINGS) -MMD -MP
 LDFLAGS := -Wl,--as-needed $(LDFLAGS_VARIANT)
 
 # What each layer may use from outside. core, util and proto use nothing but libc.
-PKGS := libvirt libxml-2.0 libsystemd yaml-0.1 json-c smartcols ncurses
+PKGS := libvirt libxml-2.0 libsystemd yaml-0.1 json-c smartcols
 PKG_CFLAGS = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LIBS = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lpthread
 

@@ -88,7 +88,6 @@ static void on_result(struct channel *channel, const struct wire_result *result,
 	(void)channel;
 	if (result->command_type == WIRE_SHED) {
 		agent->shed_done_at_us = at_us;
-		agent->shed_sequence = (uint32_t)result->command_seq;
 		agent->shed_status = status;
 		agent->shed_freed = result->done;
 	} else if (result->command_type == WIRE_PROFILE &&

@@ -67,7 +67,7 @@ static void decide(struct manager *m, uint64_t now)
 	m->current.frozen = access(m->freeze_path, F_OK) == 0;
 	m->current.guests = m->guests.snapshots;
 	m->current.n_guests = m->guests.n;
-	policy_decide(m->policy, NULL, &m->current, m->settings, &m->plan);
+	policy_decide(m->policy, &m->current, m->settings, &m->plan);
 	observe_history(m, now);
 	/* Before anything is carried out, so that a restart at any moment knows the targets. */
 	actuator_store_targets(m);

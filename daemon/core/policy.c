@@ -231,11 +231,9 @@ static void begin(struct policy *p, const struct snapshot *now, const struct set
 	};
 }
 
-void policy_decide(struct policy *policy, const struct snapshot *previous,
-		   const struct snapshot *current, const struct settings *settings,
-		   struct plan *plan)
+void policy_decide(struct policy *policy, const struct snapshot *current,
+		   const struct settings *settings, struct plan *plan)
 {
-	(void)previous; /* what a round needs of the one before is in the state */
 	begin(policy, current, settings, plan);
 	for (size_t i = 0; i < policy->n; i++)
 		view_guest(policy, i);

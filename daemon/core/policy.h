@@ -43,13 +43,11 @@ uint64_t policy_target(const struct policy *policy, uint32_t slot);
 
 /**
  * policy_decide() - one round.
- * @previous: the snapshot of the round before, or NULL in the first.
  * @plan: from plan_init(), of at least as many guests as @current has; overwritten.
  *
  * Deterministic: the same arguments and state give the same plan.
  */
-void policy_decide(struct policy *policy, const struct snapshot *previous,
-		   const struct snapshot *current, const struct settings *settings,
-		   struct plan *plan);
+void policy_decide(struct policy *policy, const struct snapshot *current,
+		   const struct settings *settings, struct plan *plan);
 
 #endif

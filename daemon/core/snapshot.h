@@ -22,12 +22,10 @@
 enum freshness { NUMBER_ABSENT, NUMBER_STALE, NUMBER_FRESH };
 
 struct host_snapshot {
-	uint64_t at_us; /* of the numbers from meminfo and vmstat */
+	uint64_t at_us; /* of the numbers from meminfo */
 	uint64_t total, free, available, swap_total, swap_free;
-	uint64_t swap_in, swap_out; /* pages since boot */
 	uint64_t psi_at_us; /* 0: this kernel has no PSI */
 	uint32_t psi_some_avg10, psi_full_avg10; /* 1/100 % */
-	uint64_t psi_some_total_us;
 	uint64_t cgroup_at_us; /* of the cgroup that the budget names, 0: none */
 	uint64_t cgroup_usage, cgroup_limit;
 	bool thp_always; /* transparent huge pages back guests, where their process permits it */
@@ -109,7 +107,6 @@ struct agent_part {
 	struct stat_set previous;
 	uint64_t pressure_at_us; /* arrival of the last pressure frame, 0: none */
 	uint64_t shed_done_at_us; /* arrival of the last shed's result, 0: none */
-	uint32_t shed_sequence; /* of the last result */
 	int shed_status; /* 0, or negative errno from the guest */
 	uint64_t shed_freed; /* bytes, as the guest says */
 	enum level profile_level; /* last level whose profile was acknowledged */

@@ -14,13 +14,13 @@
 #include "daemon/util/fs.h"
 #include "daemon/util/parse.h"
 
-#define TEXT_SIZE 16384 /* vmstat is the longest, about 5 KiB */
+#define TEXT_SIZE 4096 /* of what is read of meminfo, which has some 1.5 KiB */
 
 DEFINE_CLEANUP(struct host *, host_free);
 
 struct host {
 	char root[PATH_MAX];
-	int meminfo, vmstat, pressure, thp; /* -1: not there */
+	int meminfo, pressure, thp; /* -1: not there */
 	int cgroup_usage, cgroup_limit;
 };
 
@@ -123,18 +123,6 @@ static int read_meminfo(const struct host *host, uint64_t now_us, struct host_sn
 	return 0;
 }
 
-static void read_vmstat(const struct host *host, struct host_snapshot *ret)
-{
-	struct parse_field fields[] = { { .key = "pswpin" }, { .key = "pswpout" } };
-	char text[TEXT_SIZE];
-
-	if (host->vmstat < 0 || fs_pread(host->vmstat, text, sizeof(text)) <= 0)
-		return;
-	(void)parse_fields(text, fields, 2);
-	ret->swap_in = fields[0].found ? fields[0].value : 0;
-	ret->swap_out = fields[1].found ? fields[1].value : 0;
-}
-
 static bool read_thp(const struct host *host)
 {
 	char text[128];
@@ -146,11 +134,9 @@ static bool read_thp(const struct host *host)
 
 /* --- Pressure --------------------------------------------------------------------------------- */
 
-bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10, uint64_t *ret_total_us)
+bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10)
 {
 	const char *p = strstr(text, kind);
-	uint64_t total_us;
-	uint32_t avg10;
 
 	if (!p || (p != text && p[-1] != '\n'))
 		return false;
@@ -158,31 +144,19 @@ bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10, uin
 	if (strncmp(p, " avg10=", strlen(" avg10=")) != 0)
 		return false;
 	p += strlen(" avg10=");
-	if (!parse_hundredths(&p, &avg10))
-		return false;
-	p += strcspn(p, "t\n");
-	if (strncmp(p, "total=", strlen("total=")) != 0)
-		return false;
-	p += strlen("total=");
-	if (!parse_u64(&p, &total_us))
-		return false;
-	*ret_avg10 = avg10;
-	*ret_total_us = total_us;
-	return true;
+	return parse_hundredths(&p, ret_avg10);
 }
 
 static void read_pressure(const struct host *host, uint64_t now_us, struct host_snapshot *ret)
 {
-	uint64_t full_total_us;
 	char text[512];
 
 	/* Booted with psi=0 the file is there, but reading it fails. */
 	if (host->pressure < 0 || fs_pread(host->pressure, text, sizeof(text)) <= 0)
 		return;
-	if (!pressure_parse(text, "some", &ret->psi_some_avg10, &ret->psi_some_total_us))
+	if (!pressure_parse(text, "some", &ret->psi_some_avg10))
 		return;
-	if (!pressure_parse(text, "full", &ret->psi_full_avg10, &full_total_us))
-		ret->psi_full_avg10 = 0;
+	(void)pressure_parse(text, "full", &ret->psi_full_avg10);
 	ret->psi_at_us = now_us;
 }
 
@@ -218,7 +192,6 @@ int host_read(struct host *host, uint64_t now_us, struct host_snapshot *ret)
 	r = read_meminfo(host, now_us, ret);
 	if (r < 0)
 		return r;
-	read_vmstat(host, ret);
 	read_pressure(host, now_us, ret);
 	read_cgroup(host, now_us, ret);
 	ret->thp_always = read_thp(host);
@@ -235,7 +208,6 @@ int host_new(struct host **ret, const struct host_options *options)
 	host->cgroup_usage = host->cgroup_limit = -1;
 	(void)snprintf(host->root, sizeof(host->root), "%s", options->root ? options->root : "");
 	host->meminfo = fs_open_under(host->root, "/proc/meminfo");
-	host->vmstat = fs_open_under(host->root, "/proc/vmstat");
 	host->pressure = fs_open_under(host->root, "/proc/pressure/memory");
 	host->thp = fs_open_under(host->root, "/sys/kernel/mm/transparent_hugepage/enabled");
 	if (host->meminfo < 0)
@@ -252,7 +224,6 @@ struct host *host_free(struct host *host)
 	if (!host)
 		return NULL;
 	cleanup_close(&host->meminfo);
-	cleanup_close(&host->vmstat);
 	cleanup_close(&host->pressure);
 	cleanup_close(&host->thp);
 	cleanup_close(&host->cgroup_usage);

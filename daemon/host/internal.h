@@ -16,10 +16,9 @@ const char *host_root(const struct host *host);
  * pressure_parse() - one line of a file of /proc/pressure.
  * @kind: "some" or "full". @ret_avg10: hundredths of a percent.
  *
- * Return: whether the line was there and well formed; else the outputs are untouched.
+ * Return: whether the line was there and began well; else the output is untouched.
  */
-bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10,
-		    uint64_t *ret_total_us);
+bool pressure_parse(const char *text, const char *kind, uint32_t *ret_avg10);
 
 /* A line of /proc/PID/maps. */
 struct mapping {

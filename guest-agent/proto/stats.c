@@ -6,7 +6,6 @@ const struct stat_info stat_infos[STAT_MAX_ID] = {
 	[STAT_##id_] = {                                                                           \
 		.tag = (tag_),                                                                     \
 		.name = (name_),                                                                   \
-		.kind = STAT_KIND_##kind_,                                                         \
 		.unit = STAT_UNIT_##unit_,                                                         \
 		.source = STAT_SOURCE_##source_,                                                   \
 		.key = (key_),                                                                     \

@@ -17,7 +17,6 @@ enum stat_id {
 	STAT_MAX_ID,
 };
 
-enum stat_kind { STAT_KIND_GAUGE, STAT_KIND_COUNTER };
 enum stat_unit { STAT_UNIT_BYTES, STAT_UNIT_COUNT, STAT_UNIT_USEC };
 enum stat_source {
 	STAT_SOURCE_MEMINFO,
@@ -30,7 +29,6 @@ enum stat_source {
 struct stat_info {
 	uint16_t tag;
 	const char *name;
-	enum stat_kind kind;
 	enum stat_unit unit;
 	enum stat_source source;
 	const char *key;

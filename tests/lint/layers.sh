@@ -18,7 +18,7 @@ rule() {
 	fi
 }
 
-outside='libvirt|systemd|yaml|json-c|libsmartcols|ncurses|curses'
+outside='libvirt|systemd|yaml|json-c|libsmartcols'
 rule proto-includes-only-proto guest-agent/proto "daemon/|guest-agent/[^p]|$outside"
 rule agent-includes-no-daemon guest-agent "daemon/|$outside"
 rule util-includes-only-util daemon/util "daemon/[^u]|guest-agent/|libvirt|yaml|json-c"

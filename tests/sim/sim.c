@@ -28,7 +28,6 @@ void sim_init(struct sim *sim, uint64_t seed)
 	sim->settings.host.budget_kind = BUDGET_AMOUNT;
 	sim->settings.host.budget = (struct amount){ AMOUNT_BYTES, (uint64_t)sim->total };
 	sim->current.guests = sim->list;
-	sim->previous.guests = sim->previous_list;
 	sim->current.hypervisor_ready = true;
 	if (policy_new(&sim->policy, SIM_GUESTS) < 0 || plan_init(&sim->plan, SIM_GUESTS) < 0)
 		abort();
@@ -104,7 +103,6 @@ void sim_restart(struct sim *sim)
 		/* How often it turned in the last hour is one of the things that it forgets. */
 		sim->guests[i].reversals = sim->guests[i].last_direction = 0;
 	}
-	sim->have_previous = false;
 }
 
 static void host_tick(struct sim *sim)
@@ -226,15 +224,10 @@ static void daemon_round(struct sim *sim)
 		if (sim->guests[i].exists)
 			sim->list[sim->current.n_guests++] = sim->guests[i].snapshot;
 	see_host(sim);
-	policy_decide(sim->policy, sim->have_previous ? &sim->previous : NULL, &sim->current,
-		      &sim->settings, &sim->plan);
+	policy_decide(sim->policy, &sim->current, &sim->settings, &sim->plan);
 	check_round(sim);
 	for (size_t i = 0; i < sim->plan.n_decisions; i++)
 		carry_out(sim, &sim->plan.decisions[i]);
-	memcpy(sim->previous_list, sim->list, sizeof(sim->list));
-	sim->previous = sim->current;
-	sim->previous.guests = sim->previous_list;
-	sim->have_previous = true;
 	sim->rounds++;
 	if (sim->table)
 		write_row(sim);

@@ -93,9 +93,9 @@ struct sim {
 	int n;
 	struct policy *policy;
 	struct plan plan;
-	struct snapshot current, previous;
-	struct guest_snapshot list[SIM_GUESTS], previous_list[SIM_GUESTS];
-	bool have_previous, stopped; /* stopped: the daemon is down */
+	struct snapshot current;
+	struct guest_snapshot list[SIM_GUESTS];
+	bool stopped; /* the daemon is down */
 	double lazyfree_at_cut;
 	/* Filled by the run. */
 	int rounds, moves, sheds, failures;

@@ -20,12 +20,11 @@ struct bench {
 	struct policy *policy;
 	struct plan plan;
 	struct settings settings;
-	struct snapshot now, before;
+	struct snapshot now;
 	struct guest_snapshot guests[BENCH_GUESTS], guests_before[BENCH_GUESTS];
 	bool agent_stopped[BENCH_GUESTS], driver_stopped[BENCH_GUESTS];
 	bool balloon_stopped[BENCH_GUESTS]; /* actual doesn't follow */
 	bool sheds_unanswered;
-	bool first;
 };
 
 static inline void bench_stat(struct bench *b, int i, enum stat_id id, uint64_t value)
@@ -73,12 +72,10 @@ static inline void bench_init(struct bench *b, int n)
 	CU_ASSERT_FATAL(policy_new(&b->policy, BENCH_GUESTS) == 0);
 	CU_ASSERT_FATAL(plan_init(&b->plan, BENCH_GUESTS) == 0);
 	b->now.guests = b->guests;
-	b->before.guests = b->guests_before;
 	b->now.hypervisor_ready = true;
 	b->now.now_us = 1000 * SECOND;
 	b->now.host.total = 8192 * MIB;
 	b->now.host.available = 4096 * MIB;
-	b->first = true;
 	for (int i = 0; i < n; i++)
 		bench_guest(b, i);
 }
@@ -168,11 +165,8 @@ static inline void bench_round(struct bench *b, uint64_t after)
 {
 	b->now.now_us += after;
 	bench_refresh(b);
-	policy_decide(b->policy, b->first ? NULL : &b->before, &b->now, &b->settings, &b->plan);
+	policy_decide(b->policy, &b->now, &b->settings, &b->plan);
 	memcpy(b->guests_before, b->guests, sizeof(b->guests));
-	b->before = b->now;
-	b->before.guests = b->guests_before;
-	b->first = false;
 	bench_carry_out(b);
 }
 

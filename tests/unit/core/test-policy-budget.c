@@ -150,7 +150,7 @@ static void a_guest_whose_footprint_is_not_known_is_no_slack_and_no_need(void)
 	b.now.now_us += SECOND;
 	b.guests[0].cost = (struct cost_part){ 0 };
 	b.guests[1].cost.at_us = b.guests[1].balloon.at_us = b.now.now_us;
-	policy_decide(b.policy, NULL, &b.now, &b.settings, &b.plan);
+	policy_decide(b.policy, &b.now, &b.settings, &b.plan);
 	CU_ASSERT_EQUAL(b.plan.footprint, 200 * MIB);
 	CU_ASSERT_EQUAL(b.plan.slack, (4096 - 200 - 512 - 50) * MIB);
 	bench_done(&b);

@@ -254,7 +254,6 @@ static void a_restart_moves_nothing(void)
 	CU_ASSERT_FATAL(policy_new(&b.policy, BENCH_GUESTS) == 0);
 	for (int i = 0; i < 2; i++)
 		policy_restore(b.policy, (uint32_t)i, target[i]);
-	b.first = true;
 	for (int i = 0; i < 60; i++) {
 		bench_round(&b, SECOND);
 		CU_ASSERT_EQUAL(bench_moves(&b), 0);
