@@ -38,7 +38,6 @@ stop_server()
 {
 	[ -n "$server" ] || return
 	exec 3>&-
-	kill -CONT "$server" 2>/dev/null
 	wait "$server"
 	server=
 	rm -f "$folder/stdin"
@@ -190,6 +189,7 @@ check before-the-first-round-there-is-no-need json 'has("need") | not'
 kill -STOP "$server"
 ask status
 check a-daemon-that-hangs-is-given-up is "$rc$err" "3ballastctl: ballastd at $folder/bus doesn't answer (systemctl status ballastd)"
+kill -CONT "$server"
 stop_server
 
 ask status
