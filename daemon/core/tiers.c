@@ -27,10 +27,14 @@ static uint64_t claim(uint64_t *left, uint64_t amount)
 	return amount;
 }
 
-/* Linux keeps its low watermark free, and a bit must be there for what is allocated at once. */
+/*
+ * What Linux reclaims up to when it gets low: its high watermark, which it raises up to two and a
+ * half times when page blocks have to be shared. Measured: with 7 MiB free a guest of 512 MiB began
+ * to reclaim page cache.
+ */
 static uint64_t reserve_of(const struct guest_snapshot *guest)
 {
-	return 3 * MIB + guest->balloon.maximum / 128;
+	return 4 * MIB + guest->balloon.maximum / 64;
 }
 
 static void split_free(const struct guest_snapshot *guest, uint64_t unused, struct tiers *t,

@@ -55,8 +55,8 @@ static void a_balloon_over_free_memory_leaves_the_guest_its_reserve(void)
 		const struct decision *d = bench_decision(&b, i, ACTION_BALLOON);
 
 		CU_ASSERT_NOT_EQUAL(d->action, ACTION_NONE);
-		/* 512 - 352 = 160 used, and 3 + 512/128 must stay free. */
-		CU_ASSERT_EQUAL(d->new_target, 167 * MIB);
+		/* 512 - 352 = 160 used, and 4 + 512/64 must stay free. */
+		CU_ASSERT_EQUAL(d->new_target, 172 * MIB);
 	}
 	bench_done(&b);
 }
@@ -219,7 +219,7 @@ static void the_reserve_that_a_shed_filled_is_in_flight_until_it_was_reported(vo
 	bench_budget(&b, 4096);
 	bench_round(&b, SECOND);
 	bench_round(&b, SECOND);
-	CU_ASSERT_EQUAL(b.plan.in_flight, 7 * MIB);
+	CU_ASSERT_EQUAL(b.plan.in_flight, 12 * MIB);
 	for (int i = 0; i < 5; i++)
 		bench_round(&b, SECOND);
 	CU_ASSERT_EQUAL(b.plan.in_flight, 0);
@@ -235,7 +235,7 @@ static void what_was_freed_while_the_balloon_moves_counts(void)
 	bench_stat(&b, 1, STAT_LAZYFREE, 0);
 	bench_settle(&b);
 	b.balloon_stopped[0] = true;
-	bench_budget(&b, 370); /* need 80: 33 free and 47 lazyfree, all of the first */
+	bench_budget(&b, 375); /* need 75: 28 free and 47 lazyfree, all of the first */
 	for (int i = 0; i < 15; i++) {
 		uint64_t target = policy_target(b.policy, 0);
 
