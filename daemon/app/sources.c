@@ -169,7 +169,8 @@ static void on_stats(struct manager *m, struct guest *guest, const struct hyp_me
 	set_phase(m, guest, said->phase);
 	if (said->maximum)
 		snap->balloon.maximum = said->maximum;
-	if (said->actual && said->complete) {
+	/* An event may have overtaken statistics that were asked for before it. */
+	if (said->actual && said->complete && message->at_us >= snap->balloon.at_us) {
 		snap->balloon.actual = said->actual;
 		snap->balloon.at_us = message->at_us;
 	}
