@@ -192,7 +192,8 @@ static void record(struct manager *m, const struct guest_snapshot *snap,
 		return;
 	}
 	journal_decision(snap, entry);
-	bus_emit_decision(m->bus, snap, entry);
+	if (m->bus)
+		bus_emit_decision(m->bus, snap, entry);
 }
 
 static void act(struct manager *m, struct guest *guest, struct guest_snapshot *snap,

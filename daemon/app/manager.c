@@ -2,14 +2,11 @@
 #include "daemon/app/manager.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 
 #include "daemon/config/config.h"
@@ -49,7 +46,14 @@ static int load_settings(const struct manager_options *options, struct settings 
 	return r;
 }
 
-static int reload(struct manager *m, char *problem, size_t size)
+static const char *cgroup_of(const struct settings *settings)
+{
+	const struct host_settings *host = &settings->host;
+
+	return host->budget_kind == BUDGET_CGROUP ? host->budget_cgroup : "";
+}
+
+int manager_reload(struct manager *m, char *problem, size_t size)
 {
 	struct settings *settings;
 	int r;
@@ -62,8 +66,7 @@ static int reload(struct manager *m, char *problem, size_t size)
 		log_error("reload: %s", problem);
 	} else {
 		if (strcmp(settings->host.uri, m->settings->host.uri) != 0 ||
-		    settings->host.budget_kind != m->settings->host.budget_kind ||
-		    strcmp(settings->host.budget_cgroup, m->settings->host.budget_cgroup) != 0)
+		    strcmp(cgroup_of(settings), cgroup_of(m->settings)) != 0)
 			log_warning("reload: a new uri or budget cgroup takes a restart");
 		config_free(m->settings);
 		m->settings = settings;
@@ -76,24 +79,13 @@ static int reload(struct manager *m, char *problem, size_t size)
 	return r;
 }
 
-static int on_bus_reload(void *userdata, char *problem, size_t size)
-{
-	return reload(userdata, problem, size);
-}
-
-static void on_bus_notice(void *userdata, const char *text)
-{
-	(void)userdata;
-	log_info("%s", text);
-}
-
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	char problem[512];
 
 	(void)source;
 	(void)si;
-	(void)reload(userdata, problem, sizeof(problem));
+	(void)manager_reload(userdata, problem, sizeof(problem));
 	return 0;
 }
 
@@ -150,47 +142,6 @@ static int watch_signals(struct manager *m)
 	return r < 0 ? r : 0;
 }
 
-/* One daemon a host: two would fight over every balloon. */
-static int take_lock(struct manager *m)
-{
-	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
-
-	if (mkdir(m->options.runtime_dir, 0755) < 0 && errno != EEXIST) {
-		log_error("%s: can't be made: %s", m->options.runtime_dir, strerror(errno));
-		return -errno;
-	}
-	if (asprintf(&path, "%s/lock", m->options.runtime_dir) < 0) {
-		path = NULL;
-		return -ENOMEM;
-	}
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-	if (fd < 0) {
-		log_error("%s: %s", path, strerror(errno));
-		return -errno;
-	}
-	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		log_error("%s: another ballastd is running here; stop it first", path);
-		return -EBUSY;
-	}
-	m->lock_fd = TAKE_FD(fd);
-	return 0;
-}
-
-static int load_targets(struct manager *m)
-{
-	int r;
-
-	if (asprintf(&m->targets_path, "%s/targets", m->options.runtime_dir) < 0 ||
-	    asprintf(&m->freeze_path, "%s/freeze", m->options.runtime_dir) < 0)
-		return -ENOMEM;
-	r = targets_load(m->targets_path, &m->restored, &m->n_restored);
-	if (r < 0)
-		log_warning("%s: %s; what the hypervisor reports is taken as it is",
-			    m->targets_path, r == -EBADMSG ? "is damaged" : strerror(-r));
-	return 0;
-}
-
 static int make_core(struct manager *m)
 {
 	int r;
@@ -205,32 +156,6 @@ static int make_core(struct manager *m)
 	return r;
 }
 
-static int open_bus(struct manager *m)
-{
-	struct bus_config config = {
-		.runtime_dir = m->options.runtime_dir,
-		.system_bus = m->options.system_bus,
-		.reload = on_bus_reload,
-		.notice = on_bus_notice,
-		.userdata = m,
-	};
-	int r;
-
-	m->view = (struct bus_view){
-		.snapshot = &m->current,
-		.plan = &m->plan,
-		.settings = m->settings,
-		.history = m->history,
-		.realtime_offset_us = realtime_offset_us(),
-		.now_us = now_us,
-	};
-	r = bus_new(&m->bus, m->event, &config, &m->view);
-	if (r < 0)
-		log_error("%s/bus: can't serve the status: %s", m->options.runtime_dir,
-			  strerror(-r));
-	return r;
-}
-
 static int set_up(struct manager *m)
 {
 	int r;
@@ -238,10 +163,7 @@ static int set_up(struct manager *m)
 	r = load_settings(&m->options, &m->settings);
 	if (r < 0)
 		return r;
-	r = take_lock(m);
-	if (r < 0)
-		return r;
-	r = load_targets(m);
+	r = runtime_open(m);
 	if (r < 0)
 		return r;
 	r = sd_event_default(&m->event);
@@ -254,7 +176,7 @@ static int set_up(struct manager *m)
 	r = make_core(m);
 	if (r < 0)
 		return r;
-	r = open_bus(m);
+	r = runtime_serve(m);
 	if (r < 0)
 		return r;
 	r = sources_open(m);

@@ -49,6 +49,8 @@ struct manager {
 	size_t n_restored;
 	char *targets_path, *freeze_path;
 	int lock_fd;
+	uint64_t runtime_checked_us;
+	bool runtime_failing; /* the folder is gone and can't be made anew, which was said */
 
 	sd_event_source *round_source, *stats_source, *stop_source, *hyp_source, *pressure_source;
 	sd_event_source *hook_source; /* the shortfall's program is running */
@@ -75,6 +77,20 @@ struct manager *manager_free(struct manager *m);
 
 /** manager_run() - run the loop until a signal ends it. Return: 0 or a negative errno. */
 int manager_run(struct manager *m);
+
+/**
+ * manager_reload() - load the configuration anew; a bad one leaves the old one.
+ * @problem: a line for who asked, of @size bytes; written on failure only.
+ *
+ * What goes wrong has been logged. Return: 0 or a negative errno.
+ */
+int manager_reload(struct manager *m, char *problem, size_t size);
+
+/* runtime.c: the runtime folder, with the lock, the targets and the socket. */
+int runtime_open(struct manager *m);
+int runtime_serve(struct manager *m);
+/* runtime_check() - make the folder anew if somebody has removed it. */
+void runtime_check(struct manager *m, uint64_t now);
 
 /* sources.c */
 int sources_open(struct manager *m);

@@ -61,6 +61,7 @@ static void tell_systemd(struct manager *m)
 
 static void decide(struct manager *m, uint64_t now)
 {
+	runtime_check(m, now);
 	sources_read_host(m, now);
 	m->current.now_us = now;
 	m->view.realtime_offset_us = realtime_offset_us();

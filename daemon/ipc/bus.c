@@ -47,7 +47,8 @@ struct bus {
 	sd_event_source *accept;
 	struct sockaddr_un address;
 	int fd;
-	bool bound;
+	dev_t device; /* of the socket's file, and the file's number; 0: not bound */
+	ino_t inode;
 	struct client clients[BUS_CLIENTS_MAX];
 	sd_bus *system;
 	sd_event_source *retry;
@@ -186,6 +187,7 @@ static int socket_open(struct bus *bus)
 	const struct sockaddr *address = (const struct sockaddr *)&bus->address;
 	const char *path = bus->address.sun_path;
 	const struct group *group;
+	struct stat file;
 
 	bus->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (bus->fd < 0)
@@ -194,7 +196,10 @@ static int socket_open(struct bus *bus)
 		return -errno;
 	if (bind(bus->fd, address, sizeof(bus->address)) < 0)
 		return -errno;
-	bus->bound = true;
+	if (stat(path, &file) < 0)
+		return -errno;
+	bus->device = file.st_dev;
+	bus->inode = file.st_ino;
 	group = getgrnam(BUS_GROUP);
 	if (group && chown(path, (uid_t)-1, group->gr_gid) < 0 && errno != EPERM)
 		return -errno;
@@ -203,6 +208,16 @@ static int socket_open(struct bus *bus)
 	if (listen(bus->fd, BUS_CLIENTS_MAX) < 0)
 		return -errno;
 	return 0;
+}
+
+/* There may be another one by now, which isn't ours. */
+static void socket_remove(const struct bus *bus)
+{
+	struct stat file;
+
+	if (bus->inode && stat(bus->address.sun_path, &file) == 0 && file.st_dev == bus->device &&
+	    file.st_ino == bus->inode)
+		(void)unlink(bus->address.sun_path);
 }
 
 static int socket_serve(struct bus *bus)
@@ -364,8 +379,7 @@ struct bus *bus_free(struct bus *bus)
 	sd_bus_close_unref(bus->system);
 	sd_event_source_disable_unref(bus->retry);
 	sd_event_source_disable_unref(bus->accept);
-	if (bus->bound)
-		(void)unlink(bus->address.sun_path);
+	socket_remove(bus);
 	if (bus->fd >= 0)
 		(void)close(bus->fd);
 	sd_event_unref(bus->event);

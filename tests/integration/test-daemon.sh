@@ -102,6 +102,7 @@ cat >"$dir/ballast.yaml" <<-YAML
 YAML
 kill -HUP "$first"
 check a-reload-takes-the-new-configuration until_true 5 field first .budget $((12 << 30))
+check a-budget-of-another-kind-needs-no-restart lines 'takes a restart' "$dir/first.log" 0
 cat >"$dir/ballast.yaml" <<-YAML
 	host: {mode: observe, budgte: 13GiB}
 	defaults: {shares: 0}
@@ -115,6 +116,25 @@ check a-bad-reload-keeps-the-old-configuration field first .budget $((12 << 30))
 "$build/ballastd" --config "$dir/ballast.yaml" --runtime-dir "$dir/third" >"$dir/third.log" 2>&1 &
 check a-bad-configuration-refuses-to-start ended_with $! 1
 echo 'host: {mode: observe}' >"$dir/ballast.yaml"
+
+rm -rf "$dir/first"
+check a-removed-runtime-folder-is-made-anew until_true 8 status first
+check it-is-said-once lines 'was removed' "$dir/first.log" 1
+"$build/ballastd" --config "$dir/ballast.yaml" --uri test:///default --no-system-bus \
+	--runtime-dir "$dir/first" >"$dir/refused.log" 2>&1 &
+check a-second-instance-is-still-refused ended_with $! 1
+start replaced
+replaced=$pid
+until_true 5 status replaced
+kill -STOP "$replaced"
+rm -rf "$dir/replaced"
+start replaced
+check a-daemon-takes-a-place-that-is-free until_true 5 status replaced
+kill -CONT "$replaced"
+check one-that-lost-its-place-ends ended_with "$replaced" 1
+check and-leaves-the-other-its-socket status replaced
+kill -TERM "$pid"
+ended_with "$pid" 0
 
 touch "$dir/first/freeze"
 check the-freeze-file-is-shown until_true 5 field first .frozen true
