@@ -26,9 +26,11 @@
  * for too large: QEMU 7.2 with few devices has 26 MiB, and under TCG a translation buffer that
  * grows to some 40 MiB in a small guest's first minutes.
  */
-#define OVERHEAD_KVM   MIB(24)
-#define OVERHEAD_TCG   MIB(56)
+#define OVERHEAD_KVM MIB(24)
+#define OVERHEAD_TCG MIB(56)
 
+/* A translator's buffer fills while its guest boots, so a process is first looked at more often. */
+#define MEASURE_FIRST  USEC_PER_SEC
 #define MEASURE_PERIOD (30 * USEC_PER_SEC)
 #define MEASURE_SHARE  1000 /* at most a thousandth of the time */
 
@@ -52,6 +54,7 @@ struct host_guest {
 	uint64_t overhead;
 	bool measured;
 	uint64_t measure_next_us; /* when to measure it again */
+	uint64_t measure_wait_us; /* the last time between two measurements */
 };
 
 /* --- The mappings ----------------------------------------------------------------------------- */
@@ -202,7 +205,9 @@ static void measure_if_due(struct host_guest *guest, uint64_t now)
 	begin_us = now_us();
 	measure_overhead(guest);
 	took_us = now_us() - begin_us;
-	guest->measure_next_us = now + max_u64(took_us * MEASURE_SHARE, MEASURE_PERIOD);
+	guest->measure_wait_us =
+		min_u64(max_u64(2 * guest->measure_wait_us, MEASURE_FIRST), MEASURE_PERIOD);
+	guest->measure_next_us = now + max_u64(took_us * MEASURE_SHARE, guest->measure_wait_us);
 }
 
 /* --- Cost ------------------------------------------------------------------------------------- */

@@ -422,13 +422,29 @@ static void a_footprint_is_never_above_the_maximum_nor_below_zero(void)
 static void the_overhead_is_measured_again_after_a_while_only(void)
 {
 	struct watched w = watch_qemu(maps_of_one_block, MIB(200), true);
+	uint64_t at = NOW;
+	struct cost_part cost;
+
+	for (int i = 0; i < 8; i++)
+		cost = cost_at(&w, at += 40 * USEC_PER_SEC);
+	fake_write(&w.root, MAPS, "7f0000000000-7f000c800000 rw-p 00000000 00:00 0 \n");
+	cost = cost_at(&w, at + 20 * USEC_PER_SEC);
+	CU_ASSERT_EQUAL(cost.overhead, MIB(10));
+	cost = cost_at(&w, at + 31 * USEC_PER_SEC);
+	CU_ASSERT_EQUAL(cost.overhead, 0);
+	unwatch(&w);
+}
+
+static void the_overhead_of_a_young_process_is_measured_sooner(void)
+{
+	struct watched w = watch_qemu(maps_of_one_block, MIB(200), true);
 	struct cost_part cost;
 
 	cost = cost_at(&w, NOW);
 	fake_write(&w.root, MAPS, "7f0000000000-7f000c800000 rw-p 00000000 00:00 0 \n");
-	cost = cost_at(&w, NOW + USEC_PER_SEC);
+	cost = cost_at(&w, NOW + USEC_PER_SEC / 2);
 	CU_ASSERT_EQUAL(cost.overhead, MIB(10));
-	cost = cost_at(&w, NOW + 31 * USEC_PER_SEC);
+	cost = cost_at(&w, NOW + 10 * USEC_PER_SEC);
 	CU_ASSERT_EQUAL(cost.overhead, 0);
 	unwatch(&w);
 }
@@ -493,6 +509,7 @@ static const struct unit_test tests[] = {
 	TEST(without_privilege_the_overhead_is_an_estimate),
 	TEST(a_footprint_is_never_above_the_maximum_nor_below_zero),
 	TEST(the_overhead_is_measured_again_after_a_while_only),
+	TEST(the_overhead_of_a_young_process_is_measured_sooner),
 	TEST(a_process_that_is_not_there_is_refused),
 	TEST(a_process_that_ends_is_noticed),
 };
