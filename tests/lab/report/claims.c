@@ -19,6 +19,7 @@
 #define RETURN_S       5.0
 #define RELIEF_S       1.0
 #define SLACK_S	       0.5 /* two samples: how late the record may see something */
+#define SKEW_S	       0.15 /* an age in the status is of the last round, not of the asking */
 #define AFTER_RESTART  3.0 /* a target that moves later has reasons of its own */
 #define LAZYFREE_MIN   (4 * MIB) /* a guest with less holds none worth the name */
 #define RECLAIM_SLACK  (2 * MIB) /* a reclaim of 32 pages more than asked for, here and there */
@@ -154,7 +155,7 @@ static double reclaimed_otherwise(const struct run *run, double until)
 				last = run->points[i].guests[k].reclaimed;
 		for (size_t i = 0; i < run->n_decisions; i++)
 			if (run->decisions[i].guest == k && run->decisions[i].t > 0 &&
-			    run->decisions[i].t < until && run->decisions[i].freed > 0)
+			    run->decisions[i].t < until + SKEW_S && run->decisions[i].freed > 0)
 				shed += run->decisions[i].freed;
 		sum += fmax(0, last - before - shed);
 	}
