@@ -109,6 +109,28 @@ void procfs_vmstat(const char *text, uint64_t page_size, struct numbers *numbers
 		stat_put(&numbers->stats, STAT_ALLOC_STALL, stalls);
 }
 
+void procfs_zoneinfo(const char *text, uint64_t page_size, struct numbers *numbers)
+{
+	static const char count[] = "count:";
+	uint64_t pages = 0, value;
+	bool any = false;
+
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1) {
+		const char *s = text + strspn(text, " ");
+
+		if (strncmp(s, count, sizeof(count) - 1) != 0)
+			continue;
+		s += sizeof(count) - 1;
+		s += strspn(s, " ");
+		if (!take_number(&s, &value) || s != end ||
+		    __builtin_add_overflow(pages, value, &pages))
+			continue;
+		any = true;
+	}
+	if (any && !__builtin_mul_overflow(pages, page_size, &pages))
+		stat_put(&numbers->stats, STAT_FREE_PCP, pages);
+}
+
 /* Whether a key such as "memory some" names this file and the first word of the line. */
 static bool psi_key_is(const char *key, const char *file, const char *line, size_t word)
 {

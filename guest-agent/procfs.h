@@ -59,6 +59,14 @@ void procfs_meminfo(const char *text, struct numbers *numbers);
 void procfs_vmstat(const char *text, uint64_t page_size, struct numbers *numbers);
 
 /**
+ * procfs_zoneinfo() - sum up the free pages in per-CPU lists, from /proc/zoneinfo.
+ *
+ * They are in no other file, and no few: since Linux 6.7 a CPU keeps up to an eighth of its share
+ * of a zone after a bulk of frees, such as a shed, and lets it go over some twenty seconds.
+ */
+void procfs_zoneinfo(const char *text, uint64_t page_size, struct numbers *numbers);
+
+/**
  * procfs_psi() - take the totals of a file of /proc/pressure.
  * @file: its name, "memory" or "io".
  */

@@ -10,6 +10,7 @@ int sampler_open(struct sampler *sampler, const char *root)
 {
 	sampler->meminfo = root_open(root, "/proc/meminfo", O_RDONLY);
 	sampler->vmstat = root_open(root, "/proc/vmstat", O_RDONLY);
+	sampler->zoneinfo = root_open(root, "/proc/zoneinfo", O_RDONLY);
 	sampler->psi_memory = root_open(root, "/proc/pressure/memory", O_RDONLY);
 	sampler->psi_io = root_open(root, "/proc/pressure/io", O_RDONLY);
 	sampler->page_size = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -29,6 +30,7 @@ void sampler_close(struct sampler *sampler)
 {
 	close_one(&sampler->meminfo);
 	close_one(&sampler->vmstat);
+	close_one(&sampler->zoneinfo);
 	close_one(&sampler->psi_memory);
 	close_one(&sampler->psi_io);
 	walk_close(&sampler->walk);
@@ -64,6 +66,8 @@ void sampler_read(struct sampler *sampler, struct numbers *ret)
 		procfs_meminfo(sampler->buf, &numbers);
 	if (read_text(sampler, sampler->vmstat))
 		procfs_vmstat(sampler->buf, sampler->page_size, &numbers);
+	if (read_text(sampler, sampler->zoneinfo))
+		procfs_zoneinfo(sampler->buf, sampler->page_size, &numbers);
 	if (read_text(sampler, sampler->psi_memory))
 		procfs_psi(sampler->buf, "memory", &numbers);
 	if (read_text(sampler, sampler->psi_io))

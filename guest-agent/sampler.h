@@ -16,7 +16,7 @@
 #include "guest-agent/walk.h"
 
 struct sampler {
-	int meminfo, vmstat, psi_memory, psi_io; /* -1 where absent */
+	int meminfo, vmstat, zoneinfo, psi_memory, psi_io; /* -1 where absent */
 	uint64_t page_size;
 	uint64_t swap_used; /* of the last sample */
 	struct walk walk;

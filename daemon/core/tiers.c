@@ -80,11 +80,14 @@ static void claim_used(const uint64_t want[TIER_MAX_ID], uint64_t left,
 static bool from_agent(const struct guest_snapshot *guest, struct tiers *t)
 {
 	const struct stat_set *s = &guest->agent.stats;
-	uint64_t unused, active, inactive, dirty = 0, left, want[TIER_MAX_ID] = { 0 };
+	uint64_t unused, held = 0, active, inactive, dirty = 0, left, want[TIER_MAX_ID] = { 0 };
 
 	if (!stat_get(s, STAT_FREE, &unused) || !stat_get(s, STAT_ACTIVE_FILE, &active) ||
 	    !stat_get(s, STAT_INACTIVE_FILE, &inactive))
 		return false;
+	/* Free pages that CPUs hold ready: after a shed most of it is there. */
+	(void)stat_get(s, STAT_FREE_PCP, &held);
+	unused = min_u64(unused, guest->balloon.maximum) + min_u64(held, guest->balloon.maximum);
 	(void)stat_get(s, STAT_LAZYFREE, &want[TIER_LAZYFREE]);
 	(void)stat_get(s, STAT_DIRTY, &dirty);
 	want[TIER_TEXT] = text_of(s, active);

@@ -26,6 +26,21 @@ static void meminfo_is_in_bytes(void)
 	CU_ASSERT_EQUAL(value_of(&n, STAT_UNEVICTABLE), 0);
 }
 
+static void free_pages_of_all_cpus_and_zones_are_summed(void)
+{
+	struct numbers n = { 0 }, none = { 0 };
+
+	procfs_zoneinfo("Node 0, zone      DMA\n  pages free     3840\n  pagesets\n    cpu: 0\n"
+			"              count:    12\n              high:     14\n"
+			"    cpu: 1\n              count:    30\n              high:     900\n"
+			"Node 0, zone    DMA32\n    cpu: 0\n              count:    1000\n"
+			"              count:    junk\n              count:    77",
+			4096, &n);
+	CU_ASSERT_EQUAL(value_of(&n, STAT_FREE_PCP), 1042 * 4096);
+	procfs_zoneinfo("Node 0, zone DMA\n", 4096, &none);
+	CU_ASSERT_FALSE(stat_has(&none.stats, STAT_FREE_PCP));
+}
+
 static void active_is_not_taken_for_active_file(void)
 {
 	struct numbers n = { 0 };
@@ -242,6 +257,7 @@ static void cgroup2_is_found_among_mounts(void)
 
 static const struct unit_test tests[] = {
 	TEST(meminfo_is_in_bytes),
+	TEST(free_pages_of_all_cpus_and_zones_are_summed),
 	TEST(active_is_not_taken_for_active_file),
 	TEST(absent_number_is_never_zero),
 	TEST(line_that_is_cut_is_not_a_smaller_number),

@@ -67,6 +67,18 @@ static void free_memory_that_was_reported_is_no_tier(void)
 	CU_ASSERT_EQUAL(read(&g).amount[TIER_FREE], 0);
 }
 
+static void free_pages_that_cpus_hold_ready_are_free(void)
+{
+	struct guest_snapshot g = guest();
+	struct tiers t;
+
+	stat_put(&g.agent.stats, STAT_FREE, 200 * MIB);
+	stat_put(&g.agent.stats, STAT_FREE_PCP, 40 * MIB);
+	t = read(&g);
+	CU_ASSERT_EQUAL(t.amount[TIER_FREE], 40 * MIB);
+	CU_ASSERT_EQUAL(t.used, 160 * MIB);
+}
+
 static void no_lie_makes_a_guest_larger_than_it_is(void)
 {
 	uint64_t random = 88172645463325252;
@@ -163,6 +175,7 @@ static void a_stock_kernel_shows_no_lazyfree_and_its_mapped_cache_is_spared(void
 static const struct unit_test tests[] = {
 	TEST(tiers_are_disjoint),
 	TEST(free_memory_that_was_reported_is_no_tier),
+	TEST(free_pages_that_cpus_hold_ready_are_free),
 	TEST(no_lie_makes_a_guest_larger_than_it_is),
 	TEST(absent_number_is_never_zero),
 	TEST(each_source_has_to_be_fresh),
