@@ -7,6 +7,7 @@
 # The package version that the series was made on.
 pinned_version=6.12.117-1~deb12u1
 source_tarball=
+# shellcheck disable=SC2154  # the caller sets it
 series_dir=$here/6.12
 
 say() {
@@ -40,29 +41,41 @@ series_patches() {
 	sed 's/#.*//; /^[[:space:]]*$/d' "$series_dir/series" | sed "s|^|$series_dir/|"
 }
 
-# unpack_source FOLDER: the source without the other architectures.
+# unpack_source FOLDER: without the code of other architectures (but with their Kconfig).
 unpack_source() {
 	mkdir -p "$1"
 	tar -xJf "$source_tarball" -C "$1" --strip-components=1 \
-		--exclude='*/arch/[a-w]*/*' --exclude='*/arch/xtensa/*' \
+		--exclude='*/arch/[a-w]*/*.[chS]' --exclude='*/arch/[a-w]*/*.dts*' \
 		--exclude='*/drivers/gpu/drm/amd/include/*' || die "cannot unpack $source_tarball"
 }
 
-# apply_series FOLDER: offsets are taken, fuzz is not.
+# apply_patch FOLDER PATCH: offsets are taken, fuzz is not; says why it failed.
+apply_patch() {
+	local out
+
+	[ -r "$2" ] || {
+		echo "6.12/series names ${2##*/}, which is missing"
+		return 1
+	}
+	out=$(patch -d "$1" -p1 --fuzz=0 --no-backup-if-mismatch --force <"$2" 2>&1) || {
+		echo "${2##*/} does not apply to linux-source-6.12 $(source_version)" \
+			"(it was made on $pinned_version): $(failed_file <<<"$out")"
+		return 1
+	}
+}
+
+# apply_series FOLDER
 apply_series() {
-	local patch out
+	local patch why
 
 	while read -r patch; do
-		[ -r "$patch" ] || die "6.12/series names ${patch##*/}, which is missing"
-		out=$(patch -d "$1" -p1 --fuzz=0 --no-backup-if-mismatch --force <"$patch" 2>&1) ||
-			die "${patch##*/} does not apply to linux-source-6.12 $(source_version)" \
-				"(made on $pinned_version): $(failed_file <<<"$out")"
+		why=$(apply_patch "$1" "$patch") || die "$why"
 	done < <(series_patches)
 }
 
 # From patch(1)'s output: which file, which hunks.
 failed_file() {
 	awk '/^(patching|checking) file/ { file = $3 }
-		/^can.t find file/ { print "a file is gone: " $0; exit }
+		/^[|]--- a\// { file = substr($1, 6); print file " is not there"; exit }
 		/FAILED/ { print file ": " $0; exit }'
 }

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Are the kernel's gauges exact? A few processes do at random what there is to do with memory: map
+ * files with and without execute permission, touch, mprotect, unmap, move, fork, exec, truncate,
+ * lock, give up with MADV_FREE, collapse to huge pages; meanwhile memory is reclaimed, swapped,
+ * compacted, and the LRU is switched. Every now and then all of them are stopped, and nr_exec_mapped
+ * and nr_lazyfree must be what counting page by page gives. At last all are killed, and the gauges
+ * must be back where they started. Prints "ok" and "not ok" lines.
+ *
+ *	gauge-mixture [--seed N] [--rounds N] [--workers N] [--mixed 0|1] FOLDER
+ *	gauge-mixture --linger MS		(what is executed by the processes)
+ *
+ * With --mixed 0 no page is ever mapped both with and without execute permission, and the sum of
+ * Pss_Exec must be the gauge too. FOLDER is on a disk that can be written.
+ */
+#include "tests/workloads/gauges.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+enum { SEED, ROUNDS, WORKERS, MIXED, LINGER, N_OPTIONS };
+
+enum {
+	N_FILES = 4, /* only read: code */
+	N_SCRATCH = 2, /* truncated and extended while mapped */
+	FILE_PAGES = 1024,
+	N_REGIONS = 12, /* of one process */
+	REGION_PAGES = 700, /* at most */
+	MAX_PROCESSES = 14,
+	ROUND_USEC = 900000,
+};
+
+struct region {
+	unsigned char *start;
+	uint32_t pages;
+	bool anon, scratch;
+};
+
+struct worker {
+	struct region regions[N_REGIONS];
+	uint64_t random;
+	uint32_t steps_left; /* 0: for ever */
+	bool mixed;
+};
+
+/* Shared by all processes. */
+struct shared {
+	int n_processes;
+};
+
+static struct shared *shared;
+static int files[N_FILES], scratch[N_SCRATCH];
+static char program[300], settle_file[300];
+static sigjmp_buf on_fault;
+
+static void fault(int signal)
+{
+	siglongjmp(on_fault, signal);
+}
+
+static uint32_t pick(struct worker *w, uint32_t n)
+{
+	return (uint32_t)(work_random(&w->random) >> 16) % n;
+}
+
+static int pick_prot(struct worker *w, const struct region *r)
+{
+	static const int mixed[] = { PROT_READ | PROT_EXEC,
+				     PROT_READ | PROT_EXEC,
+				     PROT_READ,
+				     PROT_NONE,
+				     PROT_READ | PROT_WRITE | PROT_EXEC,
+				     PROT_READ | PROT_WRITE };
+	static const int pure[] = { PROT_READ | PROT_EXEC, PROT_READ | PROT_WRITE | PROT_EXEC };
+
+	if (r->anon)
+		return PROT_READ | PROT_WRITE;
+	return w->mixed ? mixed[pick(w, 6)] : pure[pick(w, 2)];
+}
+
+static struct region *pick_region(struct worker *w)
+{
+	struct region *r = &w->regions[pick(w, N_REGIONS)];
+
+	return r->start ? r : NULL;
+}
+
+/* A random part of a region, at least one page. */
+static unsigned char *pick_part(struct worker *w, const struct region *r, size_t *ret_size)
+{
+	uint32_t first = pick(w, r->pages);
+
+	*ret_size = (size_t)(1 + pick(w, r->pages - first)) * WORK_PAGE;
+	return r->start + (size_t)first * WORK_PAGE;
+}
+
+static void do_map(struct worker *w)
+{
+	struct region *r = &w->regions[pick(w, N_REGIONS)];
+	uint32_t from = pick(w, FILE_PAGES), kind = pick(w, 8);
+	int flags = MAP_PRIVATE, fd = -1;
+	void *p;
+
+	if (r->start)
+		munmap(r->start, (size_t)r->pages * WORK_PAGE);
+	r->anon = kind < 3;
+	r->scratch = kind == 7;
+	r->pages = 1 + pick(w, REGION_PAGES);
+	if (r->anon) {
+		flags |= MAP_ANONYMOUS;
+		from = 0;
+	} else {
+		fd = r->scratch ? scratch[pick(w, N_SCRATCH)] : files[pick(w, N_FILES)];
+		if (r->pages > FILE_PAGES - from)
+			r->pages = FILE_PAGES - from;
+	}
+	p = mmap(NULL, (size_t)r->pages * WORK_PAGE, pick_prot(w, r), flags, fd,
+		 (off_t)from * WORK_PAGE);
+	r->start = p == MAP_FAILED ? NULL : p;
+}
+
+/* Read pages of a region, or write some; what cannot be touched is left. */
+static void do_touch(struct worker *w)
+{
+	struct region *r = pick_region(w);
+	volatile uint32_t n;
+	volatile bool write;
+
+	if (!r)
+		return;
+	n = 1 + pick(w, r->pages);
+	write = r->anon ? pick(w, 4) != 0 : pick(w, 6) == 0;
+	if (sigsetjmp(on_fault, 1))
+		return;
+	while (n-- > 0) {
+		unsigned char *page = r->start + (size_t)pick(w, r->pages) * WORK_PAGE;
+
+		if (write)
+			*(volatile uint64_t *)(void *)page = work_random(&w->random);
+		else
+			(void)*(volatile unsigned char *)page;
+	}
+}
+
+static void do_protect(struct worker *w)
+{
+	struct region *r = pick_region(w);
+	unsigned char *part;
+	size_t size;
+
+	if (!r)
+		return;
+	part = pick_part(w, r, &size);
+	mprotect(part, size, pick_prot(w, r));
+}
+
+static void do_unmap(struct worker *w)
+{
+	struct region *r = pick_region(w);
+	unsigned char *part;
+	size_t size;
+
+	if (!r)
+		return;
+	if (pick(w, 3) == 0) {
+		munmap(r->start, (size_t)r->pages * WORK_PAGE);
+		r->start = NULL;
+		return;
+	}
+	/* Not a hole, or another region would come to lie in it. */
+	part = pick_part(w, r, &size);
+	mmap(part, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void do_move(struct worker *w)
+{
+	struct region *r = pick_region(w);
+	size_t size = r ? (size_t)r->pages * WORK_PAGE : 0;
+	void *p = r ? mremap(r->start, size, size, MREMAP_MAYMOVE) : MAP_FAILED;
+
+	if (p != MAP_FAILED)
+		r->start = p;
+}
+
+static void do_advise(struct worker *w)
+{
+	static const int file[] = { MADV_DONTNEED, MADV_PAGEOUT, MADV_COLD,
+				    MADV_COLLAPSE, MADV_RANDOM,	 MADV_NORMAL };
+	static const int anon[] = { MADV_FREE, MADV_FREE,     MADV_FREE,
+				    MADV_FREE, MADV_DONTNEED, MADV_PAGEOUT,
+				    MADV_COLD, MADV_HUGEPAGE, MADV_COLLAPSE };
+	struct region *r = pick_region(w);
+	unsigned char *part;
+	size_t size;
+
+	if (!r)
+		return;
+	part = pick_part(w, r, &size);
+	madvise(part, size, r->anon ? anon[pick(w, 9)] : file[pick(w, 6)]);
+}
+
+static void do_lock(struct worker *w)
+{
+	struct region *r = pick_region(w);
+	unsigned char *part;
+	size_t size;
+
+	/* Locked memory cannot be reclaimed: little of it, and not for long. */
+	if (!r || pick(w, 4))
+		return;
+	part = pick_part(w, r, &size);
+	if (size > 64 * WORK_PAGE)
+		size = 64 * WORK_PAGE;
+	mlock(part, size);
+	if (pick(w, 2))
+		munlock(part, size);
+}
+
+static void do_truncate(struct worker *w)
+{
+	int fd = scratch[pick(w, N_SCRATCH)];
+	off_t full = (off_t)FILE_PAGES * WORK_PAGE;
+
+	if (ftruncate(fd, (off_t)pick(w, FILE_PAGES) * WORK_PAGE + pick(w, WORK_PAGE)) < 0 ||
+	    ftruncate(fd, full) < 0)
+		work_die("cannot truncate: %s", strerror(errno));
+}
+
+static void do_fork(struct worker *w)
+{
+	pid_t pid;
+
+	if (__atomic_add_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST) > MAX_PROCESSES) {
+		__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+		return;
+	}
+	pid = fork();
+	if (pid < 0)
+		__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+	if (pid != 0)
+		return;
+	w->random ^= (uint64_t)getpid() << 20;
+	w->steps_left = 20 + pick(w, 300);
+	if (pick(w, 3) == 0) {
+		__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+		execl(program, program, "--linger", "300", NULL);
+		_exit(1);
+	}
+}
+
+static void step(struct worker *w)
+{
+	switch (pick(w, 24)) {
+	case 0 ... 4:
+		do_map(w);
+		break;
+	case 5 ... 10:
+		do_touch(w);
+		break;
+	case 11 ... 14:
+		do_protect(w);
+		break;
+	case 15 ... 16:
+		do_unmap(w);
+		break;
+	case 17:
+		do_move(w);
+		break;
+	case 18 ... 20:
+		do_advise(w);
+		break;
+	case 21:
+		do_lock(w);
+		break;
+	case 22:
+		do_fork(w);
+		break;
+	default:
+		do_truncate(w);
+	}
+}
+
+static void work(struct worker *w)
+{
+	struct sigaction action = { .sa_handler = fault, .sa_flags = SA_NODEFER };
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		step(w);
+		if (w->steps_left > 0 && --w->steps_left == 0)
+			break;
+	}
+	__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+	_exit(0);
+}
+
+/* --- The one that watches ------------------------------------------------------------------------- */
+
+/* Whether a process of the group is still running. */
+static bool some_run(pid_t group)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	char path[300], state;
+	bool found = false;
+	int pgrp, ppid;
+
+	while (!found && (entry = readdir(dir))) {
+		FILE *f;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%*d (%*[^)]) %c %d %d", &state, &ppid, &pgrp) == 3 && pgrp == group)
+			found = state != 'T' && state != 'Z' && state != 'X';
+		fclose(f);
+	}
+	closedir(dir);
+	return found;
+}
+
+static void stop_all(pid_t group)
+{
+	uint64_t until = work_now_usec() + 60000000;
+
+	kill(-group, SIGSTOP);
+	while (some_run(group)) {
+		if (work_now_usec() > until)
+			work_die("not ok gauge-mixture - the processes don't stop");
+		usleep(5000);
+	}
+}
+
+/* Reclaim, compaction and a change of the LRU, while the processes run. */
+static void disturb(struct worker *w)
+{
+	static const char *const amounts[] = { "2M", "6M", "12M", "20M swappiness=0" };
+	uint64_t until = work_now_usec() + ROUND_USEC;
+
+	while (work_now_usec() < until) {
+		switch (pick(w, 6)) {
+		case 0:
+			gauges_set("/sys/kernel/mm/lru_gen/enabled", pick(w, 2) ? "7" : "0");
+			break;
+		case 1:
+			gauges_set("/proc/sys/vm/compact_memory", "1");
+			break;
+		case 2:
+			gauges_set("/proc/sys/vm/lazyfree_first",
+				   (const char *[]){ "0", "1", "2" }[pick(w, 3)]);
+			break;
+		default:
+			/* It says EAGAIN when there was less. */
+			gauges_write("/sys/fs/cgroup/memory.reclaim", amounts[pick(w, 4)]);
+		}
+		usleep(pick(w, 100000));
+	}
+}
+
+struct seen {
+	struct gauges counted;
+	uint64_t exec, lazyfree;
+};
+
+/* A number that changes whenever the kernel's own threads move or take pages. */
+static uint64_t activity(void)
+{
+	static const char *const counters[] = { "pgmigrate_success",  "pgmigrate_fail",
+						"compact_isolated",   "pgscan_kswapd",
+						"pgscan_khugepaged",  "thp_collapse_alloc",
+						"nr_isolated_file",   "nr_isolated_anon",
+						"pgsteal_khugepaged", "compact_migrate_scanned" };
+	uint64_t sum = 0;
+
+	gauges_set("/proc/sys/vm/stat_refresh", "1");
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		sum += gauges_vmstat(counters[i]);
+	return sum;
+}
+
+static bool is_exact(const struct seen *seen)
+{
+	return seen->exec == seen->counted.exec && seen->lazyfree == seen->counted.lazyfree &&
+	       seen->counted.pss_wrong == 0;
+}
+
+/*
+ * Read the gauges and count the pages, while nothing moves. Work that is under way still, such as
+ * the end of an address space that the LRU's walk held, gets a second to come to its end; a gauge
+ * that is wrong stays so.
+ */
+static void look(struct seen *ret)
+{
+	uint64_t before;
+
+	for (int i = 0; i < 10; i++) {
+		gauges_settle(settle_file);
+		usleep(20000);
+		before = activity();
+		ret->exec = gauges_vmstat("nr_exec_mapped");
+		ret->lazyfree = gauges_vmstat("nr_lazyfree");
+		gauges_count(&ret->counted);
+		if (before == activity() && is_exact(ret))
+			return;
+		usleep(100000);
+	}
+}
+
+struct verdict {
+	uint32_t exec_wrong, lazyfree_wrong, rollup_wrong, sum_wrong;
+	uint64_t most_exec, most_lazyfree, most_shared;
+};
+
+static void judge(struct verdict *v, const struct seen *seen, uint32_t round, bool mixed)
+{
+	const struct gauges *c = &seen->counted;
+	/* Each process' Pss_Exec is rounded down to KiB. */
+	bool sum_right = c->pss <= seen->exec * 4 && seen->exec * 4 - c->pss <= c->processes;
+
+	v->exec_wrong += seen->exec != c->exec;
+	v->lazyfree_wrong += seen->lazyfree != c->lazyfree;
+	v->rollup_wrong += c->pss_wrong != 0;
+	v->sum_wrong += !mixed && !sum_right;
+	if (c->exec > v->most_exec)
+		v->most_exec = c->exec;
+	if (c->lazyfree > v->most_lazyfree)
+		v->most_lazyfree = c->lazyfree;
+	if (c->exec_ptes > v->most_shared)
+		v->most_shared = c->exec_ptes;
+	work_say("round %u: nr_exec_mapped %llu counted %llu (%llu mappings, Pss_Exec %llu KiB), "
+		 "nr_lazyfree %llu counted %llu, %llu processes",
+		 round, (unsigned long long)seen->exec, (unsigned long long)c->exec,
+		 (unsigned long long)c->exec_ptes, (unsigned long long)c->pss,
+		 (unsigned long long)seen->lazyfree, (unsigned long long)c->lazyfree,
+		 (unsigned long long)c->processes);
+}
+
+static pid_t start_workers(uint64_t seed, uint32_t n, bool mixed)
+{
+	pid_t group = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct worker w = { .random = (seed * 1000 + i) * 7919 + 1, .mixed = mixed };
+		pid_t pid = fork();
+
+		if (pid < 0)
+			work_die("fork: %s", strerror(errno));
+		if (pid == 0) {
+			setpgid(0, group);
+			__atomic_add_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+			work(&w);
+		}
+		if (group == 0)
+			group = pid;
+		setpgid(pid, group);
+	}
+	return group;
+}
+
+static void end_all(pid_t group)
+{
+	kill(-group, SIGKILL);
+	kill(-group, SIGCONT);
+	while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+		;
+	for (int i = 0; i < 1000 && kill(-group, 0) == 0; i++)
+		usleep(10000);
+}
+
+static void report(const struct verdict *v, const struct seen *start, const struct seen *end,
+		   uint32_t rounds, bool mixed, bool *ret_good)
+{
+	const char *kind = mixed ? "mixed" : "pure";
+	char name[100];
+	bool good = true;
+
+	snprintf(name, sizeof(name), "nr_exec_mapped_is_exact_%s", kind);
+	good &= gauges_check(v->exec_wrong == 0 && v->most_exec > 500, name,
+			     "wrong in %u of %u rounds, up to %llu pages in %llu mappings",
+			     v->exec_wrong, rounds, (unsigned long long)v->most_exec,
+			     (unsigned long long)v->most_shared);
+	snprintf(name, sizeof(name), "nr_lazyfree_is_exact_%s", kind);
+	good &= gauges_check(v->lazyfree_wrong == 0 && v->most_lazyfree > 100, name,
+			     "wrong in %u of %u rounds, up to %llu pages", v->lazyfree_wrong,
+			     rounds, (unsigned long long)v->most_lazyfree);
+	snprintf(name, sizeof(name), "Pss_Exec_is_the_share_of_executable_file_pages_%s", kind);
+	good &= gauges_check(v->rollup_wrong == 0, name, "wrong in %u of %u rounds",
+			     v->rollup_wrong, rounds);
+	if (!mixed)
+		good &= gauges_check(v->sum_wrong == 0, "nr_exec_mapped_is_the_sum_of_Pss_Exec",
+				     "wrong in %u of %u rounds", v->sum_wrong, rounds);
+	snprintf(name, sizeof(name), "gauges_are_back_when_all_have_exited_%s", kind);
+	good &= gauges_check(end->exec == start->exec && end->lazyfree == start->lazyfree, name,
+			     "exec %llu to %llu, lazyfree %llu to %llu",
+			     (unsigned long long)start->exec, (unsigned long long)end->exec,
+			     (unsigned long long)start->lazyfree,
+			     (unsigned long long)end->lazyfree);
+	*ret_good = good;
+}
+
+static void prepare(const char *folder)
+{
+	uint64_t random = 1;
+	char path[300];
+
+	snprintf(program, sizeof(program), "%s/gauge-mixture", folder);
+	snprintf(settle_file, sizeof(settle_file), "%s/settle", folder);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	if (shared == MAP_FAILED)
+		work_die("no shared memory");
+	for (int i = 0; i < N_FILES + N_SCRATCH; i++) {
+		static uint64_t page[WORK_PAGE / 8];
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/mixture-%d", folder, i);
+		fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+		for (int k = 0; k < FILE_PAGES; k++) {
+			page[k % 512] = work_random(&random);
+			if (fd < 0 || write(fd, page, sizeof(page)) != sizeof(page))
+				work_die("%s: %s", path, strerror(errno));
+		}
+		fsync(fd);
+		if (i >= N_FILES) {
+			scratch[i - N_FILES] = fd;
+			continue;
+		}
+		/* Huge pages of a file are for files that nobody can write. */
+		close(fd);
+		files[i] = gauges_open(path);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct work_option options[N_OPTIONS] = {
+		[SEED] = { "--seed", 1 },	[ROUNDS] = { "--rounds", 12 },
+		[WORKERS] = { "--workers", 4 }, [MIXED] = { "--mixed", 1 },
+		[LINGER] = { "--linger", 0 },
+	};
+	struct worker me = { 0 };
+	struct verdict verdict = { 0 };
+	struct seen start, now;
+	const char *folder = NULL;
+	bool mixed, good;
+	pid_t group;
+
+	work_options(argc, argv, options, N_OPTIONS, &folder);
+	if (options[LINGER].value > 0) {
+		usleep((useconds_t)options[LINGER].value * 1000);
+		return 0;
+	}
+	if (!folder)
+		work_die("gauge-mixture: which folder?");
+	mixed = options[MIXED].value;
+	me.random = options[SEED].value + 77;
+	prepare(folder);
+	look(&start);
+	group = start_workers(options[SEED].value, (uint32_t)options[WORKERS].value, mixed);
+	for (uint32_t round = 0; round < options[ROUNDS].value; round++) {
+		disturb(&me);
+		stop_all(group);
+		look(&now);
+		judge(&verdict, &now, round, mixed);
+		kill(-group, SIGCONT);
+	}
+	end_all(group);
+	look(&now);
+	report(&verdict, &start, &now, (uint32_t)options[ROUNDS].value, mixed, &good);
+	return good ? 0 : 1;
+}
