@@ -143,7 +143,8 @@ static void send_shed(struct guest *guest, const struct guest_snapshot *snap,
 	};
 	int r;
 
-	r = guest->channel ? channel_send_shed(guest->channel, &shed, decision->lifetime_us, NULL)
+	r = guest->channel ? channel_send_shed(guest->channel, &shed, decision->lifetime_us,
+					       &guest->shed_sequence)
 			   : -ENOTCONN;
 	if (r < 0)
 		log_debug("%s: shed not sent: %s", snap->name, strerror(-r));

@@ -86,7 +86,7 @@ static void on_result(struct channel *channel, const struct wire_result *result,
 	struct agent_part *agent = agent_of(guest);
 
 	(void)channel;
-	if (result->command_type == WIRE_SHED) {
+	if (result->command_type == WIRE_SHED && result->command_seq == guest->shed_sequence) {
 		agent->shed_done_at_us = at_us;
 		agent->shed_status = status;
 		agent->shed_freed = result->done;

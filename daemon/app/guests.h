@@ -26,7 +26,7 @@ struct guest {
 	bool request_in_call; /* a balloon request is with the hypervisor */
 	bool releasing; /* ... or waits, that gives its memory back as the daemon stops */
 	uint64_t request_next; /* a target that waits for that call, 0: none */
-	uint32_t profile_sequence; /* of the profile that was sent last */
+	uint32_t shed_sequence, profile_sequence; /* of those that were sent last */
 	enum level profile_level;
 	struct host_guest *cost; /* reads its footprint; NULL: its QEMU isn't known */
 	bool suspect; /* the hypervisor doesn't answer for it */

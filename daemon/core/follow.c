@@ -155,6 +155,12 @@ static void shed_freed(struct guest_mem *m, uint64_t freed)
 	m->tiers.used = less(m->tiers.used, freed);
 }
 
+/* Not that it can't or may not: it was busy, or the command came late, as after a restart. */
+static bool is_late(int status)
+{
+	return status == -ESTALE || status == -ETIME || status == -EBUSY;
+}
+
 static void follow_shed(struct view *v, uint64_t now_us)
 {
 	const struct agent_part *a = &v->g->agent;
@@ -168,7 +174,8 @@ static void follow_shed(struct view *v, uint64_t now_us)
 		if (a->shed_status == -EAGAIN)
 			m->pause_until_us = now_us + PRESSURE_WINDOW;
 		else if (a->shed_status < 0)
-			refuse(&m->refused[m->shed_dear], now_us, BACKOFF_FIRST);
+			refuse(&m->refused[m->shed_dear], now_us,
+			       is_late(a->shed_status) ? SECOND : BACKOFF_FIRST);
 		else
 			shed_freed(m, min_u64(a->shed_freed, m->shed_bytes));
 	} else if (now_us < m->shed_until_us) {

@@ -44,6 +44,10 @@ static uint64_t file_of(const struct view *v)
 		file += t->amount[TIER_LAZYFREE];
 	if (t->from_agent && v->sheds)
 		return (uint64_t)((double)file * v->m->trust);
+	/* Its agent has just gone, and may be back: a balloon would take lazyfree memory and text
+	 * with it. */
+	if (t->from_agent && v->g->agent.link != AGENT_UP)
+		return 0;
 	return v->balloons ? file : 0;
 }
 
@@ -232,6 +236,8 @@ static bool take_by_balloon(struct policy *p, struct view *v, uint64_t x)
 	uint64_t target = max_u64(less(min_u64(base, v->actual), chunk), v->min);
 	uint64_t operand[4] = { p->plan->need, usable };
 
+	if (t->from_agent)
+		operand[2] = (uint64_t)(v->s->cost[ITEM_FILE] + 0.5);
 	if (!v->balloons || chunk < CHUNK_MIN || target + CHUNK_MIN > v->actual)
 		return false;
 	return decide_balloon(p, v, target, t->from_agent ? REASON_TAKE_FILE : REASON_TAKE_USABLE,

@@ -5,6 +5,8 @@
  */
 #include "tests/unit/core/bench.h"
 
+#include <errno.h>
+
 /* Short of memory, with much free and lazyfree memory in both guests. */
 static void bench_short(struct bench *b)
 {
@@ -462,6 +464,49 @@ static void an_agent_that_starts_again_has_its_grace(void)
 	bench_done(&b);
 }
 
+/* A frame that was queued for an agent that died is answered by the next one. */
+static void an_answer_out_of_time_is_no_refusal(void)
+{
+	static const int answers[] = { -ESTALE, -ETIME, -EBUSY };
+
+	for (size_t k = 0; k < 3; k++) {
+		struct bench b;
+
+		bench_short(&b);
+		b.sheds_unanswered = true;
+		for (int i = 0; i < 10 && !bench_did(&b, 0, ACTION_SHED); i++)
+			bench_round(&b, SECOND);
+		CU_ASSERT(bench_did(&b, 0, ACTION_SHED));
+		b.guests[0].agent.shed_done_at_us = b.now.now_us + SECOND / 2;
+		b.guests[0].agent.shed_status = answers[k];
+		bench_round(&b, SECOND);
+		for (int i = 0; i < 5 && !bench_did(&b, 0, ACTION_SHED); i++)
+			bench_round(&b, SECOND);
+		CU_ASSERT(bench_did(&b, 0, ACTION_SHED));
+		bench_done(&b);
+	}
+}
+
+static void an_agent_that_has_just_gone_is_waited_for(void)
+{
+	struct bench b;
+
+	bench_init(&b, 1);
+	bench_stat(&b, 0, STAT_LAZYFREE, 0);
+	bench_settle(&b);
+	bench_budget(&b, 230); /* what is free goes, and nothing else */
+	for (int i = 0; i < 10; i++)
+		bench_round(&b, SECOND);
+	bench_budget(&b, 100);
+	b.guests[0].agent.link = AGENT_CONNECTING;
+	for (int i = 0; i < 30; i++) {
+		bench_round(&b, SECOND / 4);
+		CU_ASSERT(!bench_did(&b, 0, ACTION_BALLOON) ||
+			  bench_decision(&b, 0, ACTION_BALLOON)->reason == REASON_SHED_FREE);
+	}
+	bench_done(&b);
+}
+
 static void stale_hold_opts_out_of_being_lowered(void)
 {
 	struct bench b;
@@ -559,6 +604,8 @@ static const struct unit_test tests[] = {
 	TEST(a_silent_guest_keeps_its_memory_for_its_grace_and_then_goes_down_slowly),
 	TEST(a_hello_without_a_sample_ever_is_silence),
 	TEST(an_agent_that_starts_again_has_its_grace),
+	TEST(an_answer_out_of_time_is_no_refusal),
+	TEST(an_agent_that_has_just_gone_is_waited_for),
 	TEST(stale_hold_opts_out_of_being_lowered),
 	TEST(a_profile_is_set_once_and_a_refused_one_is_not_hammered),
 	TEST(the_same_arguments_give_the_same_plan),
