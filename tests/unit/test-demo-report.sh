@@ -20,8 +20,8 @@ record()
 	function mib(n) { return sprintf("%.0f", n * 1048576) }
 	function guest(name, ram, actual, target, lazy, cache, text, free)
 	{
-		printf "%s\"%s\":{\"pid\":9,\"maximum\":%s,\"actual\":%s,\"ram\":%s", sep, name,
-			mib(512), mib(actual), mib(ram)
+		printf "%s\"%s\":{\"pid\":9,\"cpu\":%.3f,\"maximum\":%s,\"actual\":%s,\"ram\":%s",
+			sep, name, 100 + t * cpu / 1e6, mib(512), mib(actual), mib(ram)
 		sep = ","
 		if (!down)
 			printf ",\"ballast\":{\"name\":\"%s\",\"target\":%s,\"minimum\":%s," \
@@ -70,8 +70,8 @@ record()
 			printf "},\"host\":{\"budget\":%s}}\n", mib(cut ? 682 : 3072)
 			if (i % 4 == 0) {
 				printf "{\"t\":%.3f,\"rt\":%.3f,\"guest\":\"exec\",\"work\":{\"kind\":\"exec\"," \
-					"\"round\":%d,\"cpu_us\":%d,\"minflt\":%d,\"majflt\":0,\"wrong\":0}}\n",
-					t + 500, t + rt, i, cpu, faults
+					"\"round\":%d,\"minflt\":%d,\"majflt\":0,\"wrong\":0}}\n",
+					t + 500, t + rt, i, faults
 				printf "{\"t\":%.3f,\"rt\":%.3f,\"guest\":\"lazy\",\"work\":{\"kind\":" \
 					"\"lazyfree\",\"round\":%d,\"kept\":256,\"wrong\":%d}}\n",
 					t + 500, t + rt, i, wrong

@@ -20,7 +20,7 @@
 
 enum { GENERATE, TEXT, CACHE, ANON, PERIOD, SEED, N_OPTIONS };
 
-#define LOOPS 500
+#define LOOPS 1000
 
 static const char cold_file[] = "/data/cold";
 

@@ -97,6 +97,7 @@ static void read_guest(struct guest_point *point, struct json_object *guest, dou
 	struct json_object *status = NULL;
 
 	point->ram = number(guest, "ram");
+	point->cpu = number(guest, "cpu");
 	point->actual = number(guest, "actual");
 	point->maximum = number(guest, "maximum");
 	json_object_object_get_ex(guest, "ballast", &status);
@@ -150,7 +151,6 @@ static int read_round(struct run *run, struct json_object *line, struct json_obj
 	round = &run->rounds[run->n_rounds++];
 	*round = (struct round){ .t = number(line, "t"),
 				 .guest = (size_t)guest,
-				 .cpu = number(work, "cpu_us") * USEC,
 				 .faults = number(work, "minflt") + number(work, "majflt"),
 				 .wrong = number(work, "wrong"),
 				 .kept = number(work, "kept") };

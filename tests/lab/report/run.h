@@ -16,6 +16,7 @@
 /* One guest in one sample. */
 struct guest_point {
 	double ram; /* what its memory costs the host: its RAM mapping in smaps */
+	double cpu; /* seconds of CPU time that its QEMU took so far */
 	double actual, maximum; /* as the hypervisor says */
 	double target, minimum; /* as ballastd says, like all below */
 	double stats_at; /* when the guest's numbers arrived */
@@ -40,7 +41,7 @@ struct point {
 struct round {
 	double t;
 	size_t guest;
-	double cpu, faults, wrong, kept; /* seconds, counts */
+	double faults, wrong, kept; /* counts */
 };
 
 enum decision_kind { DECISION_OTHER, DECISION_SHED, DECISION_BALLOON };
