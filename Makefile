@@ -148,7 +148,7 @@ $(INTEGRATION_PROGRAMS): $(B)/tests/integration/%: $(B)/tests/integration/%.o $(
 $(FUZZERS): $(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(LIB_DAEMON)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS)
 
-$(B)/workloads/%: tests/workloads/%.c tests/workloads/work.h $(LIB_PROTO)
+$(B)/workloads/%: tests/workloads/%.c $(wildcard tests/workloads/*.h) $(LIB_PROTO)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -std=gnu17 -O2 -g $(WARNINGS) -static -pthread -o $@ $< $(LIB_PROTO)
 

@@ -114,6 +114,9 @@ check_warnings()
 }
 
 find_source
+series_patches | while read -r patch; do
+	[ -r "$patch" ] || die "6.12/series names ${patch##*/}, which is missing"
+done || exit 1
 work=$(mktemp -d "${TMPDIR:-/tmp}/ballast-series.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 unpack_touched "$work" || die "cannot unpack $source_tarball: $(head -n 1 "$work/missing")"

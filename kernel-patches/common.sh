@@ -76,6 +76,6 @@ apply_series() {
 # From patch(1)'s output: which file, which hunks.
 failed_file() {
 	awk '/^(patching|checking) file/ { file = $3 }
-		/^[|]--- a\// { file = substr($1, 6); print file " is not there"; exit }
+		/^[|]--- a\// { file = substr($2, 3); print file " is not there"; exit }
 		/FAILED/ { print file ": " $0; exit }'
 }
