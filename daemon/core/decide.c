@@ -187,6 +187,7 @@ bool decide_shed(struct policy *p, struct view *v, uint64_t bytes, uint32_t flag
 	v->m->shed_until_us = d.at_us + SHED_LIFETIME + SECOND;
 	v->m->shed_bytes = bytes;
 	v->m->shed_dear = flags != 0;
+	v->m->shed_anon = flags & SHED_ANON;
 	expect(p, v, bytes, true);
 	return true;
 }

@@ -77,6 +77,9 @@ static void judge_strange(struct view *v, uint64_t now_us)
 	struct follow *b = &m->balloon;
 	bool up = b->actual > b->target, lean = !m->tiers.free_known;
 
+	/* Old news of our own last move may come after its end. */
+	if (b->sent_us > 0 && now_us - m->acted_us < 3 * SECOND)
+		return;
 	if (b->strange_us == 0)
 		b->strange_us = now_us;
 	if (now_us - b->changed_us < 2 * SECOND)
@@ -256,13 +259,14 @@ static void cools(struct hot *hot, uint64_t now_us)
 	hot->until_us = now_us + hot->wait_us;
 }
 
-/* Whether at least half of the last take was read again. Pages since the take. */
-static bool came_back(const struct guest_mem *m, const struct stat_set *s, enum stat_id id,
-		      uint64_t before)
+/* Pages that were read again since the last take, of all kinds. */
+static uint64_t came_back(const struct guest_mem *m, const struct stat_set *s)
 {
-	uint64_t now = 0;
+	uint64_t refaults = 0, swap_ins = 0;
 
-	return stat_get(s, id, &now) && less(now, before) > m->dear_bytes / PAGE / 2;
+	(void)stat_get(s, STAT_REFAULT_FILE, &refaults);
+	(void)stat_get(s, STAT_SWAP_IN, &swap_ins);
+	return less(refaults, m->refaults) + less(swap_ins, m->swap_ins);
 }
 
 /* What a take of page cache or anonymous memory did: pages that come back at once weren't cold,
@@ -279,14 +283,13 @@ static void follow_cache(struct view *v, uint64_t now_us)
 		m->dear_bytes = 0;
 	if (m->dear_bytes == 0)
 		return;
-	if (stat_get(s, STAT_STEAL_EXEC, &stolen) && less(stolen, m->stolen) * PAGE > text / 400) {
+	if (stat_get(s, STAT_STEAL_EXEC, &stolen) && less(stolen, m->stolen) * PAGE > text / 400)
 		m->file_part = (uint32_t)min_u64(2 * m->file_part, 64);
-		is_hot(m, &m->file, TIER_FILE, now_us);
-	} else if (came_back(m, s, STAT_REFAULT_FILE, m->refaults)) {
-		is_hot(m, &m->file, TIER_FILE, now_us);
-	} else if (came_back(m, s, STAT_SWAP_IN, m->swap_ins)) {
+	else if (came_back(m, s) <= m->dear_bytes / PAGE / 2)
+		return;
+	if (m->shed_anon)
 		is_hot(m, &m->anon, TIER_ANON, now_us);
-	}
+	is_hot(m, &m->file, TIER_FILE, now_us);
 }
 
 /* From here on, what comes back is laid to the take that was just decided. */

@@ -81,6 +81,7 @@ struct guest_mem {
 	enum guest_phase phase;
 	struct follow balloon;
 	uint64_t shed_at_us, shed_until_us, shed_bytes; /* at 0: none outstanding */
+	bool shed_anon; /* it may take anonymous memory */
 	bool shed_dear; /* the outstanding one takes more than lazyfree memory */
 	struct refusal refused[2]; /* by the agent: of sheds of lazyfree memory, of dearer ones */
 	struct refusal profile; /* an answer that doesn't come counts as one */

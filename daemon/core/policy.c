@@ -192,6 +192,16 @@ static void sample_round(struct policy *p)
 	}
 }
 
+static void say_settled(const struct policy *p, struct view *v)
+{
+	if (v->actual < v->max)
+		say(v, STATE_LOCKED, REASON_LOCK, v->footprint, less(v->actual, v->footprint), 0);
+	else if (p->plan->need > 0)
+		say(v, STATE_IDLE, REASON_NOTHING_LEFT, v->footprint, v->min, 0);
+	else
+		say(v, STATE_IDLE, REASON_SETTLED, 0, 0, 0);
+}
+
 static void settle_verdicts(struct policy *p)
 {
 	bool frozen = p->now->frozen;
@@ -201,9 +211,7 @@ static void settle_verdicts(struct policy *p)
 
 		v->v->entitlement = v->entitlement;
 		if (!v->excluded && v->v->reason == REASON_NONE)
-			say(v, STATE_IDLE, REASON_SETTLED, p->plan->need, 0, 0);
-		if (v->v->state == STATE_IDLE && v->actual < v->max)
-			v->v->state = STATE_LOCKED;
+			say_settled(p, v);
 		if (p->observing && !v->excluded && !v->acted && !v->blind)
 			say(v, STATE_OBSERVED, frozen ? REASON_FROZEN : REASON_OBSERVE, 0, 0, 0);
 	}

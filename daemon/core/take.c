@@ -69,18 +69,46 @@ static void amounts_dear(struct policy *p, struct view *v, uint64_t over)
 	uint64_t file = less(file_of(v), v->m->file.bytes);
 
 	s->amount[ITEM_FILE] = min_u64(file, over);
-	s->amount[ITEM_FILE_ENTITLED] = file - s->amount[ITEM_FILE];
 	if (p->plan->footprint + p->reserve > p->plan->budget)
 		s->amount[ITEM_EXCESS] =
 			min_u64(less(anon_of(p, v), v->m->anon.bytes), over - s->amount[ITEM_FILE]);
 }
 
-/* Over the budget with all of that taken: what is in use goes too, text last. */
+/* A guest that is blind: whether its grace is over. */
+static bool grace_is_over(const struct policy *p, const struct view *v)
+{
+	return less(p->now->now_us, v->m->heard_us) >= v->g->settings.stale_grace_us;
+}
+
+/* Whether a guest can be lowered, now or after its grace, whatever it says: on what the host itself
+ * knows of it. */
+static bool squeezable(const struct policy *p, const struct view *v)
+{
+	uint64_t oldest = min_u64(v->g->cost.at_us, v->g->balloon.at_us);
+
+	return !v->excluded && v->balloons &&
+	       (!v->blind || (v->m->heard_us > 0 && v->g->settings.stale == STALE_LOWER)) &&
+	       freshness(oldest, p->now->now_us, p->fresh_us) == NUMBER_FRESH &&
+	       (v->m->relief_us == 0 || p->now->now_us - v->m->relief_us >= RELIEF_HOLD) &&
+	       (!v->observed || p->observing);
+}
+
+/*
+ * Over the budget with all of that taken. What a guest holds beyond its entitlement counts under
+ * whatever name, or under none when it is silent; then what is in use goes too, text last.
+ */
 static void amounts_in_use(struct policy *p, struct view *v)
 {
 	struct solver_guest *s = v->s;
+	uint64_t cheap = s->amount[ITEM_FREE] + s->amount[ITEM_LAZYFREE] + s->amount[ITEM_FILE];
+	uint64_t floor = max_u64(v->entitlement, v->min);
+	bool told = s->cap > 0 && v->m->trust >= TRUST_MIN;
 
-	if (s->cap == 0 || v->m->trust < TRUST_MIN)
+	if (squeezable(p, v)) {
+		s->amount[ITEM_EXCESS] = less(v->footprint, floor + cheap);
+		s->cap = max_u64(s->cap, s->amount[ITEM_EXCESS]);
+	}
+	if (!told)
 		return;
 	s->amount[ITEM_FILE_ENTITLED] = less(file_of(v), s->amount[ITEM_FILE]);
 	s->amount[ITEM_ANON] = less(anon_of(p, v), s->amount[ITEM_EXCESS]);
@@ -272,7 +300,8 @@ static bool take_anon(struct policy *p, struct view *v)
 	uint64_t operand[4] = { p->plan->need, over ? excess : have,
 				over ? v->entitlement : (uint64_t)(v->s->cost[ITEM_ANON] + 0.5) };
 
-	x = min_u64(x, have / 4);
+	/* What is in use beyond the entitlement would come back: the cap is for that. */
+	x = min_u64(min_u64(x, have / 4), less(anon_of(p, v), over ? v->m->anon.bytes : 0));
 	if (!v->sheds || x < CHUNK_MIN)
 		return false;
 	return decide_shed(p, v, whole_pages(x), SHED_FILE | SHED_ANON,
@@ -299,6 +328,27 @@ static bool wants_dear(const struct view *v)
 	return x >= CHUNK_MIN;
 }
 
+/* What a guest doesn't give by name beyond its entitlement: by its cap, slowly, and never below. */
+static void squeeze(struct policy *p, struct view *v)
+{
+	uint64_t base = min_u64(v->actual, v->footprint);
+	uint64_t target = max_u64(less(base, base / 32), max_u64(v->entitlement, v->min));
+	uint64_t first = v->blind ? less(p->now->now_us, v->m->heard_us) : p->plan->need;
+	uint64_t operand[4] = { first, v->entitlement };
+
+	if (!v->blind) {
+		operand[1] = v->s->take[ITEM_EXCESS];
+		operand[2] = v->entitlement;
+	}
+	if (v->blind && !grace_is_over(p, v))
+		return;
+	if (v->s->take[ITEM_EXCESS] < CHUNK_MIN || !squeezable(p, v) || v->m->balloon.moving ||
+	    p->now->now_us - v->m->take_us < max_u64(4 * v->m->dead_us, 5 * SECOND) ||
+	    target + CHUNK_MIN > v->actual)
+		return;
+	(void)decide_balloon(p, v, target, v->blind ? REASON_SILENT : REASON_TAKE_EXCESS, operand);
+}
+
 static void take_dear(struct policy *p, struct view *v)
 {
 	if (!wants_dear(v))
@@ -311,25 +361,8 @@ static void take_dear(struct policy *p, struct view *v)
 		return;
 	if ((take_file(p, v) || take_anon(p, v) || take_text(p, v)) && !v->observed)
 		follow_take(v, p->now->now_us);
-}
-
-/* Silent for longer than its grace, on a critical host: slowly down to its entitlement. */
-static void take_silent(struct policy *p, struct view *v)
-{
-	uint64_t age = less(p->now->now_us, v->m->heard_us), target;
-	uint64_t base = min_u64(v->actual, v->footprint);
-	uint64_t floor = max_u64(v->entitlement, v->min);
-	uint64_t operand[4] = { age, v->entitlement };
-
-	if (v->m->heard_us == 0 || v->g->settings.stale != STALE_LOWER || v->m->balloon.moving ||
-	    !v->balloons || p->level != LEVEL_CRITICAL || age < v->g->settings.stale_grace_us ||
-	    p->now->now_us - v->m->take_us < max_u64(4 * v->m->dead_us, 5 * SECOND))
-		return;
-	if (freshness(v->g->cost.at_us, p->now->now_us, p->fresh_us) != NUMBER_FRESH)
-		return;
-	target = max_u64(less(base, base / 32), floor);
-	if (target + CHUNK_MIN <= v->actual)
-		(void)decide_balloon(p, v, target, REASON_SILENT, operand);
+	if (!v->acted)
+		squeeze(p, v);
 }
 
 /* The order needs lazyfree_first in the guest before the first shed. */
@@ -347,11 +380,10 @@ static void take_from(struct policy *p, struct view *v)
 {
 	bool ballooned;
 
-	if (v->blind) {
-		take_silent(p, v);
-		return;
-	}
-	if (v->shed_busy || p->now->now_us < v->m->pause_until_us)
+	/* Neither silence nor calls for more keep what is beyond an entitlement. */
+	if (v->blind || p->now->now_us < v->m->pause_until_us)
+		squeeze(p, v);
+	if (v->blind || v->shed_busy || p->now->now_us < v->m->pause_until_us)
 		return;
 	ballooned = !v->busy && take_free(p, v);
 	if (profile_pending(p, v) || take_lazyfree(p, v))

@@ -507,6 +507,31 @@ static void an_agent_that_has_just_gone_is_waited_for(void)
 	bench_done(&b);
 }
 
+/* Under the name of text, in silence, or as numbers without sense. */
+static void what_is_beyond_an_entitlement_goes_under_any_name(void)
+{
+	for (int lie = 0; lie < 3; lie++) {
+		struct bench b;
+
+		bench_init(&b, 2);
+		bench_settle(&b);
+		b.guests[0].cost.footprint = 400 * MIB;
+		bench_stat(&b, 0, STAT_FREE, lie == 2 ? UINT64_MAX : 0);
+		bench_stat(&b, 0, STAT_LAZYFREE, 0);
+		bench_stat(&b, 0, STAT_EXEC_MAPPED, lie == 2 ? UINT64_MAX : 512 * MIB);
+		if (lie == 1)
+			b.agent_stopped[0] = true;
+		bench_budget(&b, 500);
+		for (int i = 0; i < 400; i++)
+			bench_round(&b, SECOND);
+		CU_ASSERT(b.guests[1].cost.footprint >= 110 * MIB);
+		CU_ASSERT(b.guests[1].balloon.actual >= 118 * MIB);
+		CU_ASSERT(b.plan.footprint <= 500 * MIB); /* the liar pays for it */
+		CU_ASSERT(b.guests[0].balloon.actual >= b.plan.verdicts[0].entitlement);
+		bench_done(&b);
+	}
+}
+
 static void stale_hold_opts_out_of_being_lowered(void)
 {
 	struct bench b;
@@ -606,6 +631,7 @@ static const struct unit_test tests[] = {
 	TEST(an_agent_that_starts_again_has_its_grace),
 	TEST(an_answer_out_of_time_is_no_refusal),
 	TEST(an_agent_that_has_just_gone_is_waited_for),
+	TEST(what_is_beyond_an_entitlement_goes_under_any_name),
 	TEST(stale_hold_opts_out_of_being_lowered),
 	TEST(a_profile_is_set_once_and_a_refused_one_is_not_hammered),
 	TEST(the_same_arguments_give_the_same_plan),
