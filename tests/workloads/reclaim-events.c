@@ -2,12 +2,17 @@
 /*
  * Do the patched kernel's events count what their names say? A file is mapped with and without
  * execute permission, reclaimed and touched again, and swapped memory is given up with MADV_FREE;
- * each counter must move by exactly the pages that this concerned, or not at all. Prints "ok" and
- * "not ok" lines.
+ * each counter must move by exactly the pages that this concerned, or not at all. The corners of
+ * nr_exec_mapped that random use seldom meets are here too: huge pages of code, and more mappings
+ * than the kernel counts for a page. Prints "ok" and "not ok" lines.
  *
  *	reclaim-events FOLDER		(on a disk that can be written)
  */
 #include "tests/workloads/gauges.h"
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 enum { PAGES = 1024 };
 
@@ -174,6 +179,66 @@ static bool keep_text(const char *path, bool exec)
 			    (unsigned long long)seen.activate, (unsigned long long)seen.rotate);
 }
 
+static bool gauge_moved(uint64_t start, uint64_t pages, const char *name)
+{
+	uint64_t now = gauges_vmstat("nr_exec_mapped");
+
+	return gauges_check(now == start + pages, name, "nr_exec_mapped %llu and %lld pages",
+			    (unsigned long long)start, (long long)(now - start));
+}
+
+/* A page's count ends at 255: it must hold until the last mapping is gone, and be zero then. */
+static bool map_often(const char *path)
+{
+	uint64_t start = gauges_vmstat("nr_exec_mapped");
+	unsigned char *p[300];
+	bool good;
+
+	for (size_t i = 0; i < 300; i++) {
+		p[i] = map_file(path, PROT_READ | PROT_EXEC);
+		touch(p[i]);
+	}
+	good = gauge_moved(start, PAGES, "text_mapped_300_times_counts_once");
+	for (size_t i = 1; i < 300; i++)
+		munmap(p[i], PAGES * WORK_PAGE);
+	good &= gauge_moved(start, PAGES, "text_counts_until_the_last_mapping_goes");
+	munmap(p[0], PAGES * WORK_PAGE);
+	return gauge_moved(start, 0, "text_mapped_300_times_is_forgotten") && good;
+}
+
+/* Two MiB of code as one huge page, a half of which loses its execute permission. */
+static bool map_huge(const char *path)
+{
+	const size_t size = 2 * WORK_MIB;
+	uint64_t start = gauges_vmstat("nr_exec_mapped"), kib = 0;
+	unsigned char *area = work_map(2 * size);
+	unsigned char *p = (unsigned char *)(((uintptr_t)area + size - 1) & ~(uintptr_t)(size - 1));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool good;
+
+	if (mmap(p, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+		work_die("%s: %s", path, strerror(errno));
+	close(fd);
+	for (size_t i = 0; i < size; i += WORK_PAGE)
+		(void)*(volatile unsigned char *)(p + i);
+	madvise(p, size, MADV_COLLAPSE);
+	(void)*(volatile unsigned char *)p;
+	gauges_line("/proc/self/smaps_rollup", "FilePmdMapped", &kib);
+	good = gauges_check(kib == 2048, "text_collapses_to_a_huge_page", "%llu KiB",
+			    (unsigned long long)kib);
+	good &= gauge_moved(start, 512, "huge_text_counts_by_pages");
+	mprotect(p, size, PROT_READ);
+	good &= gauge_moved(start, 0, "huge_text_made_data_is_no_text");
+	mprotect(p, size, PROT_READ | PROT_EXEC);
+	good &= gauge_moved(start, 512, "huge_data_made_text_is_text");
+	mprotect(p, size / 2, PROT_READ);
+	for (size_t i = 0; i < size; i += WORK_PAGE)
+		(void)*(volatile unsigned char *)(p + i);
+	good &= gauge_moved(start, 256, "half_of_a_huge_page_counts_half");
+	munmap(area, 2 * size);
+	return gauge_moved(start, 0, "huge_text_is_forgotten") && good;
+}
+
 static bool free_swapped(void)
 {
 	uint64_t size = 16 * WORK_MIB, swapped, left;
@@ -212,6 +277,8 @@ int main(int argc, char **argv)
 	good &= first_fault(text);
 	good &= steal_and_refault(text, true);
 	good &= steal_and_refault(data, false);
+	good &= map_often(text);
+	good &= map_huge(text);
 	good &= keep_text(text, true);
 	good &= keep_text(data, false);
 	good &= free_swapped();
