@@ -154,6 +154,8 @@ static void follow_balloon(struct policy *p, struct view *v, uint64_t now_us)
 static void shed_freed(struct guest_mem *m, uint64_t freed)
 {
 	m->refused[m->shed_dear].n = 0;
+	if (!m->shed_dear)
+		m->lazy_good = freed >= m->shed_bytes / 10 * 9;
 	m->tiers.amount[TIER_FREE] += freed;
 	m->tiers.used = less(m->tiers.used, freed);
 }

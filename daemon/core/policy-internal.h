@@ -35,7 +35,8 @@
 #define HOUR		   (3600 * SECOND)
 #define LOST_BUCKETS	   12
 #define REVERSALS_PER_HOUR 6
-#define GAUGE_SMALL	   (16 * MIB) /* of lazyfree memory: taken whole */
+#define GAUGE_SMALL	   (16 * MIB) /* of lazyfree memory: taken whole at once */
+#define ORDER_PATIENCE	   (10 * SECOND) /* with a guest whose lazyfree memory doesn't go */
 #define CHUNK_MIN	   MIB
 #define JUDGE_CACHE	   (30 * SECOND) /* so long, pages that come back are laid to a take */
 #define HOT_FIRST	   (60 * SECOND) /* page cache in use is left alone for so long */
@@ -109,6 +110,8 @@ struct guest_mem {
 	enum direction direction;
 	uint64_t reversal_us[REVERSALS_PER_HOUR];
 	uint64_t lazy_start, lazy_asked; /* in this shortage: the most that there was, and sheds */
+	uint64_t lazy_us; /* the last such shed */
+	bool lazy_good; /* it freed what was asked for: the gauge can be believed */
 	uint64_t pressure_us; /* last frame that was dealt with */
 	uint64_t judge_us; /* frame that may be of our own making, 0: none */
 	uint64_t pause_until_us; /* no takes */
@@ -135,6 +138,7 @@ struct view {
 	bool blind; /* numbers are missing */
 	bool balloons, sheds, sheds_lazyfree; /* means that can be used now */
 	bool acted; /* a decision was made this round */
+	bool dear; /* nothing cheap to take from it this round */
 	uint64_t band;
 	struct solver_guest *s;
 };

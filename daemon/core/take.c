@@ -161,19 +161,29 @@ static bool comes_again(const struct guest_mem *m)
 	return m->lazy_asked > 2 * max_u64(m->lazy_start, GAUGE_SMALL);
 }
 
+/* What is there and on its way. A pause or a balloon on the move doesn't make it less. */
+static uint64_t lazyfree_of(const struct policy *p, const struct view *v)
+{
+	const struct guest_mem *m = v->m;
+	uint64_t since = max_u64(p->short_since_us, m->lazy_us), rest;
+
+	if (v->excluded || v->blind || (v->observed && !p->observing) || comes_again(m))
+		return 0;
+	if (m->shed_at_us > 0 && !m->shed_dear)
+		return max_u64(m->shed_bytes, m->tiers.amount[TIER_LAZYFREE]);
+	if (!v->sheds_lazyfree || m->trust < TRUST_MIN || p->now->now_us - since > ORDER_PATIENCE)
+		return 0;
+	rest = max_u64(m->lazy_start / LAZYFREE_REST_PART, CHUNK_MIN);
+	return m->tiers.amount[TIER_LAZYFREE] > rest ? m->tiers.amount[TIER_LAZYFREE] : 0;
+}
+
 /* Cold cache waits until the lazyfree memory is gone everywhere, all but a rest. */
 static uint64_t order_waits_for(const struct policy *p)
 {
 	uint64_t left = 0;
 
-	for (size_t i = 0; i < p->n; i++) {
-		const struct guest_mem *m = p->views[i].m;
-		uint64_t amount = p->views[i].s->amount[ITEM_LAZYFREE];
-
-		if (!comes_again(m) &&
-		    amount > max_u64(m->lazy_start / LAZYFREE_REST_PART, CHUNK_MIN))
-			left += amount;
-	}
+	for (size_t i = 0; i < p->n; i++)
+		left += lazyfree_of(p, &p->views[i]);
 	return left;
 }
 
@@ -188,7 +198,8 @@ static void latch(struct policy *p)
 		p->short_since_us = now_us;
 		if (now_us - p->short_ended_us > 10 * SECOND || p->short_ended_us == 0) {
 			for (size_t i = 0; i < p->n; i++)
-				p->views[i].m->lazy_start = p->views[i].m->lazy_asked = 0;
+				p->views[i].m->lazy_start = p->views[i].m->lazy_asked =
+					p->views[i].m->lazy_good = 0;
 		}
 	} else if (p->short_of && plan->need == 0 && plan->in_flight == 0) {
 		p->short_of = false;
@@ -230,15 +241,18 @@ static uint64_t whole_pages(uint64_t bytes)
 static bool take_lazyfree(struct policy *p, struct view *v)
 {
 	uint64_t have = v->s->amount[ITEM_LAZYFREE], x = v->s->take[ITEM_LAZYFREE];
-	uint64_t chunk = have > GAUGE_SMALL ? min_u64(x, have / 2) : x;
+	/* Half of it first; where that came, the gauge is true and the rest goes at once. */
+	uint64_t chunk = have > GAUGE_SMALL && !v->m->lazy_good ? min_u64(x, have / 2) : x;
 	uint64_t operand[4] = { p->plan->need, v->m->tiers.amount[TIER_LAZYFREE] };
 
 	if (!v->sheds_lazyfree || chunk < CHUNK_MIN)
 		return false;
 	if (!decide_shed(p, v, whole_pages(chunk), 0, REASON_SHED_LAZYFREE, operand))
 		return false;
-	if (!v->observed)
+	if (!v->observed) {
 		v->m->lazy_asked += chunk;
+		v->m->lazy_us = p->now->now_us;
+	}
 	return true;
 }
 
@@ -376,7 +390,7 @@ static bool profile_pending(const struct policy *p, const struct view *v)
 	       p->now->now_us - p->short_since_us < 3 * SECOND;
 }
 
-static void take_from(struct policy *p, struct view *v)
+static void take_cheap(struct policy *p, struct view *v)
 {
 	bool ballooned;
 
@@ -389,8 +403,11 @@ static void take_from(struct policy *p, struct view *v)
 	if (profile_pending(p, v) || take_lazyfree(p, v))
 		return;
 	/* A shed may go on while the balloon takes what the last one freed. */
-	if ((!ballooned && !v->busy) || v->sheds)
-		take_dear(p, v);
+	v->dear = (!ballooned && !v->busy) || v->sheds;
+}
+
+static void say_why_not(struct policy *p, struct view *v)
+{
 	if (v->acted || v->busy || v->v->reason != REASON_NONE)
 		return;
 	if (v->footprint <= v->min + CHUNK_MIN)
@@ -407,12 +424,20 @@ void take_round(struct policy *p)
 	latch(p);
 	if (!p->short_of || p->plan->need == 0)
 		return;
-	p->cheaper = order_waits_for(p);
 	for (size_t i = 0; i < p->n; i++) {
 		struct view *v = &p->views[i];
 
 		if (!v->excluded && !v->acted && (!v->observed || p->observing))
-			take_from(p, v);
+			take_cheap(p, v);
+	}
+	p->cheaper = order_waits_for(p);
+	for (size_t i = 0; i < p->n; i++) {
+		struct view *v = &p->views[i];
+
+		if (!v->dear)
+			continue;
+		take_dear(p, v);
+		say_why_not(p, v);
 	}
 }
 

@@ -90,7 +90,7 @@ static void no_page_cache_goes_while_lazyfree_memory_is_left_in_any_guest(void)
 	bench_stat(&b, 0, STAT_LAZYFREE, 0); /* nothing cheap in the first */
 	bench_settle(&b);
 	bench_budget(&b, FILE_TOO);
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < 3; i++) {
 		bench_round(&b, SECOND);
 		CU_ASSERT(!bench_did(&b, 0, ACTION_SHED));
 		bench_stat(&b, 1, STAT_LAZYFREE, 50 * MIB); /* it has more and more */
