@@ -163,7 +163,7 @@ $(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \
 		$(filter %/ballast-agent,$(PROGRAMS))
 	tests/lab/image.sh $(B)
 
-.PHONY: all help deps programs workloads lab test-programs kernel demo test lint lint-fast format \
+.PHONY: all help deps workloads lab test-programs kernel demo test lint lint-fast print-flags format \
 	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz man \
 	install clean
 
@@ -180,16 +180,13 @@ demo: ## the main job on real guests: cut a host's budget and watch it being bal
 	@tests/lab/demo.sh
 
 test: deps ## everything that CI runs; ends with "N passed, N failed"
-	@tests/run lint unit sim integration vm
+	@tests/run lint unit sim asan integration vm
 
 check-unit check-sim check-integration check-vm: check-%: ## run one group of tests
 	@tests/run $*
 
-check-asan: ## unit tests and simulation with AddressSanitizer and UBSan
-	@VARIANT=asan tests/run unit sim
-
-check-valgrind: ## unit tests under valgrind
-	@VARIANT=valgrind tests/run unit sim
+check-asan check-valgrind: check-%: ## unit tests and simulation under the sanitizers, or valgrind
+	@tests/run $*
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 	@tests/fuzz/run.sh $${FUZZ_SECONDS:-20}
@@ -198,6 +195,10 @@ fuzzers: $(FUZZERS)
 
 lint: ## formats, warnings of other compilers, layers, scripts, units
 	@tests/run lint
+
+# A flag a line, for what reads the sources without building them.
+print-flags:
+	@printf '%s\n' $(CPPFLAGS) -std=gnu17 $(WARNINGS) $(PKG_CFLAGS)
 
 lint-fast:
 	@tests/lint/format.sh && tests/lint/layers.sh

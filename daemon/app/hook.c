@@ -53,7 +53,7 @@ static void run_hook(struct manager *m)
 		path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	char *const argv[] = { m->settings->host.shortfall_hook, NULL };
 	char *const envp[] = { shortfall, path, NULL };
-	pid_t pid;
+	pid_t pid = 0;
 	int r;
 
 	if (!m->settings->host.shortfall_hook[0] || m->hook_source)

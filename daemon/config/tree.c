@@ -248,6 +248,7 @@ static void on_start(struct builder *b, const yaml_event_t *event, enum node_kin
 
 static void on_end(struct builder *b)
 {
+	/* libyaml pairs it with a start. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 	b->open = b->open->parent;
 	b->depth--;
 }

@@ -55,15 +55,16 @@ static void follow_request(struct view *v, uint64_t now_us)
 	const struct request_part *r = &v->g->request;
 	struct guest_mem *m = v->m;
 	struct follow *b = &m->balloon;
+	bool refused;
 
 	if (distance(b->actual, b->target) <= ACTUAL_TOLERANCE) {
 		b->moving = false;
 		m->acted_us = now_us;
 		return;
 	}
-	if (r->at_us >= b->sent_us && r->done_us > 0 && r->status < 0 && r->target == b->target)
-		give_up(m, now_us);
-	else if (now_us - b->progress_us > STUCK_AFTER)
+	refused =
+		r->at_us >= b->sent_us && r->done_us > 0 && r->status < 0 && r->target == b->target;
+	if (refused || now_us - b->progress_us > STUCK_AFTER)
 		give_up(m, now_us);
 }
 

@@ -280,7 +280,7 @@ static void sift(struct worker *worker, virConnectPtr conn, uint64_t generation,
 	struct hyp *h = worker->lane->hyp;
 	virDomainStatsRecordPtr *records = NULL;
 	virDomainPtr *doms = NULL;
-	bool in_time;
+	bool in_time = false;
 	int n, n_records;
 
 	n = virConnectListAllDomains(conn, &doms, VIR_CONNECT_LIST_DOMAINS_ACTIVE);

@@ -5,11 +5,12 @@
 # shellcheck disable=SC2317 # check calls the functions
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-build=build${VARIANT:+/$VARIANT}
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
+build=${BALLAST_BUILD:-build}
 ctl=$PWD/$build/ballastctl
 folder=$(mktemp -d "${TMPDIR:-/tmp}/test-bus-system.XXXXXX") || exit 1
 export LC_ALL=C.UTF-8 DBUS_SYSTEM_BUS_ADDRESS=unix:path=$folder/system
-fail=0
 server=
 broker=
 
@@ -73,17 +74,7 @@ told()
 	return 1
 }
 
-check()
-{
-	local name=$1
-	shift
-	if out=$("$@" 2>&1); then
-		echo "ok $name"
-	else
-		echo "not ok $name - ${out:0:1000}; $(cat "$folder/log" "$folder/broker.log")"
-		fail=1
-	fi
-}
+on_failure() { cat "$folder/log" "$folder/broker.log"; }
 
 nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
 is_refused() { "$@" 2>&1 | grep -iE 'denied|rejected|privilege'; }

@@ -8,22 +8,12 @@
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab.sh
 . tests/lab/lab.sh
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 lab_enter "$@"
 
-fail=0
 
-check()
-{
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		tail -n 4 "$LAB_DIR"/log/watch-* | sed 's/^/#  /'
-		fail=1
-	fi
-}
+on_failure() { tail -n 4 "$LAB_DIR"/log/watch-*; }
 
 # watch WHO GUEST: a watcher of the guest's channel.
 watch()

@@ -5,23 +5,13 @@
 # shellcheck disable=SC2317 # check calls the functions
 
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 watcher=${BALLAST_BUILD:-build}/tests/integration/hyp-watch
 out=$(mktemp "${TMPDIR:-/tmp}/ballast-connect.XXXXXX") || exit 1
 trap 'rm -f "$out"' EXIT
-fail=0
 
-check()
-{
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		sed 's/^/#  /' "$out"
-		fail=1
-	fi
-}
+on_failure() { cat "$out"; }
 
 # watch SECONDS ARGS...: what a watcher says, with a request for statistics in the middle.
 watch()

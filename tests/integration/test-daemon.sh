@@ -4,10 +4,11 @@
 # in for a hypervisor. Bad input gets one clear line, and the daemon goes on.
 # shellcheck disable=SC2317 # functions are called by name
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 build=$PWD/${BALLAST_BUILD:-build}
 dir=$(mktemp -d "${TMPDIR:-/tmp}/ballast-daemon.XXXXXX") || exit 1
 pids=()
-fail=0
 
 cleanup()
 {
@@ -16,18 +17,7 @@ cleanup()
 }
 trap cleanup EXIT
 
-check()
-{
-	local name=$1
-	shift
-	if "$@" >/dev/null; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		tail -n 20 "$dir"/*.log
-		fail=1
-	fi
-}
+on_failure() { tail -n 20 "$dir"/*.log; }
 
 # until SECONDS CMD...: repeat CMD until it succeeds.
 until_true()

@@ -8,22 +8,11 @@
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab.sh
 . tests/lab/lab.sh
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 lab_enter "$@"
 
-fail=0
 maximum=$((320 << 20))
-
-check()
-{
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		fail=1
-	fi
-}
 
 # What smaps has of the mapping that is as large as the guest, resident or swapped, in KiB.
 truth()

@@ -8,23 +8,13 @@
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab.sh
 . tests/lab/lab.sh
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 lab_enter "$@"
 
-fail=0
 log=$LAB_DIR/log/watch.log
 
-check()
-{
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		tail -n 8 "$log" | sed 's/^/#  /'
-		fail=1
-	fi
-}
+on_failure() { tail -n 8 "$log"; }
 
 not()
 {

@@ -8,23 +8,13 @@
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab.sh
 . tests/lab/lab.sh
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 lab_enter "$@"
 
-fail=0
 out=$LAB_DIR/release.out
 
-check()
-{
-	local name=$1
-	shift
-	if "$@"; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		sed 's/^/#  /' "$out"
-		fail=1
-	fi
-}
+on_failure() { cat "$out"; }
 
 release()
 {

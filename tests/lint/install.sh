@@ -2,21 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `make install` puts what it should where it should, and nothing else; what it puts there works.
 cd "$(dirname "$0")/../.." || exit 1
-fail=0
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-
-# say NAME TEXT: ok if there is nothing to say
-say()
-{
-	if [ -z "$2" ]; then
-		echo "ok $1"
-	else
-		printf '%s\n' "$2"
-		echo "not ok $1 - see above"
-		fail=1
-	fi
-}
 
 expected()
 {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # The manual pages say what the programs' help says: every option and verb, and none that isn't.
 cd "$(dirname "$0")/../.." || exit 1
-fail=0
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 make -s all >/dev/null 2>&1 || {
 	echo "not ok manual-pages-are-checked - the programs don't build"
 	exit 1
@@ -19,13 +20,7 @@ compare()
 	local said
 	said=$(comm -23 <(echo "$2") <(echo "$3") | sed 's/^/the manual lacks /'
 		comm -13 <(echo "$2") <(echo "$3") | sed 's/^/only the manual has /')
-	if [ -z "$said" ]; then
-		echo "ok $1"
-	else
-		echo "$said"
-		echo "not ok $1 - see above"
-		fail=1
-	fi
+	say "$1" "$said"
 }
 
 for program in ballastd ballast-agent; do

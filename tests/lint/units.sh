@@ -3,23 +3,12 @@
 # The systemd units, the D-Bus policy and the polkit rule that are shipped: they parse, name things
 # that exist, and leave little open to whoever breaks in.
 cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
 export SYSTEMD_LOG_LEVEL=warning
 threshold=20 # exposure 2.0 of 10
-fail=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-
-# say NAME TEXT: ok if there is nothing to say
-say()
-{
-	if [ -z "$2" ]; then
-		echo "ok $1"
-	else
-		printf '%s\n' "$2"
-		echo "not ok $1 - see above"
-		fail=1
-	fi
-}
 
 command -v systemd-analyze >/dev/null || {
 	echo "not ok units-are-checked - systemd-analyze is missing: run make deps"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # `ballastctl check`: what it prints, where, and how it ends.
 cd "$(dirname "$0")/../.." || exit 1
-ctl=build${VARIANT:+/$VARIANT}/ballastctl
+ctl=${BALLAST_BUILD:-build}/ballastctl
 fail=0
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

@@ -4,12 +4,13 @@
 # shellcheck disable=SC2317 # check calls the functions
 set -u
 cd "$(dirname "$0")/../.." || exit 1
-build=build${VARIANT:+/$VARIANT}
+# shellcheck source=tests/tap.sh
+. tests/tap.sh
+build=${BALLAST_BUILD:-build}
 ctl=$PWD/$build/ballastctl
 folder=$(mktemp -d "${TMPDIR:-/tmp}/test-ctl.XXXXXX") || exit 1
 export LC_ALL=C.UTF-8 TZ=UTC
 unset COLUMNS NO_COLOR
-fail=0
 server=
 
 cleanup()
@@ -54,18 +55,7 @@ run()
 
 ask() { run "$ctl" "$@" --runtime-dir "$folder"; }
 
-# check NAME COMMAND...: the command holds
-check()
-{
-	local name=$1
-	shift
-	if "$@" >/dev/null; then
-		echo "ok $name"
-	else
-		echo "not ok $name - status $rc, stdout: ${out:0:2000}, stderr: $err"
-		fail=1
-	fi
-}
+on_failure() { echo "status $rc, stdout: ${out:0:2000}, stderr: $err"; }
 
 is() { [ "$1" = "$2" ]; }
 has() { grep -qF -- "$1" <<<"$out"; }

@@ -5,7 +5,7 @@
 # thing that goes wrong in it exactly the claims that speak of it fail.
 
 cd "$(dirname "$0")/../.." || exit 1
-report=build${VARIANT:+/$VARIANT}/tests/lab/demo-report
+report=${BALLAST_BUILD:-build}/tests/lab/demo-report
 work=$(mktemp -d "${TMPDIR:-/tmp}/ballast-test-report.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0

@@ -60,8 +60,8 @@ static void an_ordinary_domain_is_read(void)
 static void a_domain_of_any_name_is_known_by_it(void)
 {
 	static const char *const names[] = { "a b", " padded ",
-					     "gr\xc3\xbc\xc3\x9f"
-					     "e",
+					     ("gr\xc3\xbc\xc3\x9f"
+					      "e"),
 					     "-x", "tab\tname" };
 	char text[2048], name[GUEST_NAME_MAX];
 

@@ -8,21 +8,13 @@
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
 lab_enter "$@"
-failed=0
+# shellcheck source=tests/tap.sh
+. "$LAB_TREE/tests/tap.sh"
 
-# check NAME CMD...: one test.
-check()
+on_failure()
 {
-	local name=$1
-	shift
-	if "$@" >/dev/null 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		lab_ctl status
-		tail -n 10 "$LAB_DIR/log/ballastd.log"
-		failed=1
-	fi
+	lab_ctl status
+	tail -n 10 "$LAB_DIR/log/ballastd.log"
 }
 
 # soon NAME CMD...: holds within 15 s.
@@ -130,4 +122,4 @@ lab_until 10 actual late 128
 "$LAB_BUILD/ballastctl" release --direct --uri "$LAB_URI"
 soon release-without-a-daemon-gives-all-back actual late 192
 
-exit $failed
+exit $fail

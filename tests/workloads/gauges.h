@@ -259,7 +259,8 @@ static inline uint64_t gauges_rollup(const char *name)
 }
 
 /* One line of a test, as tests/run counts them. */
-static inline bool gauges_check(bool good, const char *name, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static inline bool gauges_check(bool good, const char *name,
+								      const char *format, ...)
 {
 	char why[300];
 	va_list args;

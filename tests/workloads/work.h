@@ -30,7 +30,7 @@ struct work_option {
 	uint64_t value;
 };
 
-static inline void work_die(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void work_die(const char *format, ...)
 {
 	va_list args;
 
@@ -170,7 +170,7 @@ static inline void work_read_file(const char *path, uint64_t from, uint64_t size
 }
 
 /* One line for the host, in one write, so that lines of several processes don't mix. */
-static inline void work_say(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static inline void work_say(const char *format, ...)
 {
 	char line[512];
 	va_list args;
