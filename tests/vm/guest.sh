@@ -15,7 +15,7 @@
 # end of its script, the tail of its console goes to standard error, and the status is not zero.
 #
 # Settings from the environment:
-#	BALLAST_ACCEL	tcg (default) or kvm
+#	BALLAST_ACCEL	tcg (default), kvm, or auto: kvm where /dev/kvm can be used
 #	BALLAST_BUILD	the build folder, default build/ of this tree
 #	VM_CPUS, VM_TIMEOUT, VM_QEMU	processors (2), seconds (400), more arguments for QEMU
 #	VM_SWAP		MiB of swap, 0 for none (512)
@@ -91,8 +91,9 @@ vm_run()
 
 vm_boot()
 {
-	local memory=$1 folder=$2 disks
+	local memory=$1 folder=$2 disks accel=${BALLAST_ACCEL:-tcg}
 	shift 2
+	[ "$accel" != auto ] || { [ -w /dev/kvm ] && accel=kvm || accel=tcg; }
 	vm_initramfs "$folder" "$@" || return 1
 	mke2fs -q -F -t ext4 -O ^has_journal -d "$folder/data" "$folder/disk" 160M >/dev/null ||
 		return 1
@@ -103,7 +104,7 @@ vm_boot()
 	fi
 	# shellcheck disable=SC2086 # lists of arguments
 	timeout --kill-after=10 "${VM_TIMEOUT:-400}" qemu-system-x86_64 -M q35 -nodefaults \
-		-display none -no-reboot -accel "${BALLAST_ACCEL:-tcg}" -cpu max -m "$memory" \
+		-display none -no-reboot -accel "$accel" -cpu max -m "$memory" \
 		-smp "${VM_CPUS:-2}" -kernel "$VM_KERNEL" -initrd "$folder/initramfs" \
 		-append "console=ttyS0 rdinit=/init panic=-1 oops=panic quiet" \
 		-serial "file:$folder/console" -serial "file:$folder/out" \

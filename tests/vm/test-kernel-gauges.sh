@@ -13,7 +13,7 @@ set -uo pipefail
 
 # The LRU is switched while the processes run, and with it the kernel's code: with a thread for each
 # processor, QEMU 7.2's TCG sometimes executes a breakpoint that is no longer there.
-[ "${BALLAST_ACCEL:-tcg}" != tcg ] || export BALLAST_ACCEL=tcg,thread=single
+[ "${BALLAST_ACCEL:-tcg}" = kvm ] || export BALLAST_ACCEL=tcg,thread=single
 
 vm_kernel || exit 1
 rc=0
