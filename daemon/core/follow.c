@@ -393,7 +393,7 @@ static uint64_t to_be_reported(const struct view *v, uint64_t now_us)
 	if (!v->g->balloon.reporting || !(v->g->agent.capabilities & AGENT_HAS_REPORTING) ||
 	    m->shed_done_us == 0 || now_us - m->shed_done_us > REPORT_WAIT)
 		return 0;
-	return min_u64(m->tiers.amount[TIER_FREE], m->tiers.reserve);
+	return min_u64(m->tiers.amount[TIER_FREE], m->tiers.reserve + m->tiers.held / 2);
 }
 
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us)

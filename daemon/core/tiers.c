@@ -87,7 +87,8 @@ static bool from_agent(const struct guest_snapshot *guest, struct tiers *t)
 		return false;
 	/* Free pages that CPUs hold ready: after a shed most of it is there. */
 	(void)stat_get(s, STAT_FREE_PCP, &held);
-	unused = min_u64(unused, guest->balloon.maximum) + min_u64(held, guest->balloon.maximum);
+	t->held = min_u64(held, guest->balloon.actual);
+	unused = min_u64(unused, guest->balloon.maximum) + t->held;
 	(void)stat_get(s, STAT_LAZYFREE, &want[TIER_LAZYFREE]);
 	(void)stat_get(s, STAT_DIRTY, &dirty);
 	want[TIER_TEXT] = text_of(s, active);

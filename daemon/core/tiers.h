@@ -19,6 +19,7 @@ struct tiers {
 	uint64_t amount[TIER_MAX_ID]; /* disjoint, together at most the footprint */
 	/* The same while the balloon moves, when what is free can't be told: [TIER_FREE] is 0. */
 	uint64_t moving[TIER_MAX_ID];
+	uint64_t held; /* of the free memory, by single CPUs: not at hand for all others */
 	uint64_t used; /* what the guest doesn't count as free */
 	uint64_t reserve; /* what has to stay free for the guest not to reclaim */
 	uint64_t usable; /* by the driver, 0: not known */
