@@ -11,10 +11,6 @@ set -uo pipefail
 # shellcheck source=tests/vm/guest.sh
 . "$(dirname "$0")/guest.sh"
 
-# The LRU is switched while the processes run, and with it the kernel's code: with a thread for each
-# processor, QEMU 7.2's TCG sometimes executes a breakpoint that is no longer there.
-[ "${BALLAST_ACCEL:-tcg}" = kvm ] || export BALLAST_ACCEL=tcg,thread=single
-
 vm_kernel || exit 1
 rc=0
 vm_run 256 reclaim-events <<-'END' || rc=1
