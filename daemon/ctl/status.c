@@ -26,19 +26,22 @@ struct column {
 	int flags;
 };
 
-enum { COLUMN_GUEST, COLUMN_STATE, COLUMN_AMOUNTS, COLUMN_REASON = 8, N_COLUMNS };
-
-static const struct column columns[N_COLUMNS] = {
-	[COLUMN_GUEST] = { "GUEST", "GUEST", NULL, FROM_GUEST, NULL, 8, 0 },
-	[COLUMN_STATE] = { "STATE", "STATE", NULL, FROM_GUEST, NULL, 8, 0 },
-	[2] = { "ACTUAL", "ACTUAL", "actual", FROM_GUEST, "balloon", 5, SCOLS_FL_RIGHT },
-	[3] = { "TARGET", "TARGET", "target", FROM_GUEST, NULL, 5, SCOLS_FL_RIGHT },
-	[4] = { "FOOTPRINT", "FOOTPR", "footprint", FROM_GUEST, "cost", 5, SCOLS_FL_RIGHT },
-	[5] = { "EXEC MAPPED", "EXEC", "exec_mapped", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
-	[6] = { "LAZYFREE", "LAZYFR", "lazyfree", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
-	[7] = { "SWAP ENTRIES", "SWAP", "swap_entries", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
-	[COLUMN_REASON] = { "REASON", "REASON", NULL, FROM_GUEST, NULL, 10, SCOLS_FL_TRUNC },
+/* The amounts stand between the state and the reason. */
+static const struct column columns[] = {
+	{ "GUEST", "GUEST", NULL, FROM_GUEST, NULL, 8, 0 },
+	{ "STATE", "STATE", NULL, FROM_GUEST, NULL, 8, 0 },
+	{ "ACTUAL", "ACTUAL", "actual", FROM_GUEST, "balloon", 5, SCOLS_FL_RIGHT },
+	{ "TARGET", "TARGET", "target", FROM_GUEST, NULL, 5, SCOLS_FL_RIGHT },
+	{ "FOOTPRINT", "FOOTPR", "footprint", FROM_GUEST, "cost", 5, SCOLS_FL_RIGHT },
+	{ "EXEC MAPPED", "EXEC", "exec_mapped", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
+	{ "LAZYFREE", "LAZYFR", "lazyfree", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
+	{ "SWAP ENTRIES", "SWAP", "swap_entries", FROM_STATS, "stats", 5, SCOLS_FL_RIGHT },
+	{ "REASON", "REASON", NULL, FROM_GUEST, NULL, 10, SCOLS_FL_TRUNC },
 };
+
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+enum { COLUMN_GUEST, COLUMN_STATE, COLUMN_AMOUNTS, COLUMN_REASON = N_COLUMNS - 1 };
 
 static bool is_narrow(const struct terminal *terminal)
 {

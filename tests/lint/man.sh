@@ -27,16 +27,17 @@ for program in ballastd ballast-agent; do
 	compare "$program-manual-has-its-options" "$(build/$program --help | options)" \
 		"$(sed -n '/^# OPTIONS/,/^# [^O]/p' "daemon/man/$program.8.scd" | options)"
 done
+verbs()
+{
+	build/ballastctl help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' | grep -vxE 'help|version'
+}
 help()
 {
 	build/ballastctl help
-	local verb
-	for verb in status explain check reload release; do build/ballastctl "$verb" --help; done
+	for verb in $(verbs); do build/ballastctl "$verb" --help; done
 }
 compare ballastctl-manual-has-its-options "$(help | options)" \
 	"$(sed 's/ballast-agent --once//' daemon/man/ballastctl.1.scd | options)"
-compare ballastctl-manual-has-its-verbs \
-	"$(build/ballastctl help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p' |
-		grep -vxE 'help|version' | sort)" \
+compare ballastctl-manual-has-its-verbs "$(verbs | sort)" \
 	"$(sed -n 's/^\*ballastctl\* \*\([a-z]*\)\*.*/\1/p' daemon/man/ballastctl.1.scd | sort)"
 exit $fail
