@@ -112,7 +112,9 @@ build() {
 	rm -rf "$cache"/build.*
 	tmp=$(mktemp -d "$cache/build.XXXXXX")
 	# shellcheck disable=SC2064  # the path is known now, and only now
-	trap "rm -rf '$tmp'" EXIT
+	trap "stop_compiling; rm -rf '$tmp'" EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
 
 	say "Linux $(source_version) $what, into $out"
 	say "unpacking ${source_tarball##*/}"
@@ -165,22 +167,33 @@ configure() {
 }
 
 compile() {
-	local src=$1 log=$2 start=$SECONDS pid r=0
+	local src=$1 log=$2 start=$SECONDS pid r=0 keep
 
 	kernel_make "$src" -j"${JOBS:-$(nproc)}" bzImage >"$log" 2>&1 &
 	pid=$!
+	compiling=$pid
 	while kill -0 "$pid" 2>/dev/null; do
 		sleep 5 &
 		wait -n "$pid" "$!" 2>/dev/null || true
 		progress "$log" $((SECONDS - start))
 	done
 	wait "$pid" || r=$?
+	compiling=
 	[ "$r" = 0 ] || {
 		grep -nE 'error|Error' "$log" | head -n 20 >&2 || true
 		keep=$(cache_folder)/failed.log
 		cp "$log" "$keep"
 		die "the build failed; its log is $keep"
 	}
+}
+
+# Whoever is interrupted leaves no make behind.
+compiling=
+stop_compiling() {
+	[ -z "$compiling" ] || {
+		kill "$compiling" 2>/dev/null
+		wait "$compiling" 2>/dev/null
+	} || true
 }
 
 progress() {
