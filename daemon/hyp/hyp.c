@@ -173,17 +173,26 @@ void domain_set_suspect(struct hyp *h, struct domain *domain, bool *flag, bool v
 
 /* --- Jobs; with the lock held ----------------------------------------------------------------- */
 
+static bool is_same(const struct job *a, const struct job *b)
+{
+	return a->kind == b->kind && a->started == b->started && a->target == b->target &&
+	       a->round == b->round && memcmp(a->uuid, b->uuid, sizeof(a->uuid)) == 0;
+}
+
+/* What waits already needn't wait twice, so that a list stays short while libvirtd stands still. */
 int job_queue(struct job **list, const struct job *job, pthread_cond_t *wake)
 {
-	struct job *copy = malloc(sizeof(*copy));
+	struct job *copy;
 
+	for (; *list; list = &(*list)->next)
+		if (is_same(*list, job))
+			return 0;
+	copy = malloc(sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
 	*copy = *job;
 	copy->next = NULL;
 	copy->queued_us = now_us();
-	while (*list)
-		list = &(*list)->next;
 	*list = copy;
 	(void)pthread_cond_broadcast(wake);
 	return 0;
@@ -358,7 +367,9 @@ static int thread_start(struct hyp *h, void (*run)(struct hyp *, void *), void *
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	(void)pthread_attr_destroy(&attr);
 	if (r) {
+		(void)pthread_mutex_lock(&h->lock);
 		h->refs--;
+		(void)pthread_mutex_unlock(&h->lock);
 		return -r;
 	}
 	h->n_threads++;

@@ -68,13 +68,11 @@ enum hyp_kind {
 };
 
 struct hyp_guest {
-	int id; /* libvirt's, of this run */
 	int pid; /* of its QEMU, 0: not found */
 	enum guest_phase phase; /* RUNNING, PAUSED, MIGRATING, SAVING or STOPPED */
 	bool started; /* it was started just now: it boots */
 	uint32_t obstacles; /* enum guest_obstacle */
 	uint64_t maximum;
-	uint64_t current; /* as libvirt last knew; HYP_STATS has it afresh */
 	bool autodeflate, reporting;
 	bool tcg; /* emulated, not KVM */
 	char channel_path[HYP_PATH_MAX]; /* of org.ballast.agent.0's socket, "": no such channel */
@@ -87,9 +85,8 @@ struct hyp_stats {
 	bool complete; /* QEMU was asked; else another job held the guest: only actual, maximum */
 	uint64_t actual, maximum; /* 0: not told */
 	/* From the balloon driver in the guest: absent without a driver that reports. */
-	bool has_usable, has_unused, has_resident;
+	bool has_usable, has_unused;
 	uint64_t usable, unused;
-	uint64_t resident; /* QEMU's RSS, with its own overhead */
 	bool updated; /* last-update has changed since the statistics before: these are new */
 };
 

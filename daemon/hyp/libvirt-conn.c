@@ -217,7 +217,6 @@ static void describe(struct hyp *h, virDomainPtr dom, bool started)
 	if (get_xml(dom, &xml) < 0 || virDomainGetState(dom, &state, &reason, 0) < 0 ||
 	    state == VIR_DOMAIN_SHUTOFF)
 		return;
-	xml.guest.id = (int)virDomainGetID(dom);
 	xml.guest.started = started;
 	xml.guest.phase = phase_from_state(state, reason);
 	xml.guest.pid = qemu_pid_find(h->proc_dir, h->run_dir, xml.name, xml.uuid);

@@ -62,6 +62,7 @@ static bool get_kib(const virDomainStatsRecord *record, const char *name, uint64
 static void read_record(const virDomainStatsRecord *record, struct numbers *ret)
 {
 	int state = VIR_DOMAIN_NOSTATE, reason = 0;
+	uint64_t resident;
 
 	*ret = (struct numbers){ 0 };
 	(void)virTypedParamsGetInt(record->params, record->nparams, "state.state", &state);
@@ -71,9 +72,8 @@ static void read_record(const virDomainStatsRecord *record, struct numbers *ret)
 	(void)get_kib(record, "balloon.maximum", &ret->stats.maximum);
 	ret->stats.has_usable = get_kib(record, "balloon.usable", &ret->stats.usable);
 	ret->stats.has_unused = get_kib(record, "balloon.unused", &ret->stats.unused);
-	ret->stats.has_resident = get_kib(record, "balloon.rss", &ret->stats.resident);
 	/* libvirt adds the RSS last, whenever it got as far as asking QEMU. */
-	ret->stats.complete = ret->stats.has_resident;
+	ret->stats.complete = get_kib(record, "balloon.rss", &resident);
 	if (!get_number(record, "balloon.last-update", &ret->last_update))
 		ret->last_update = 0;
 }

@@ -219,11 +219,8 @@ static int read_domain(const xmlNode *domain, struct domain_xml *ret)
 	if (!ret->name[0] || uuid_parse(uuid, ret->uuid) < 0)
 		return -EBADMSG;
 	ret->guest.maximum = get_amount(find_child(domain, NULL, "memory"));
-	ret->guest.current = get_amount(find_child(domain, NULL, "currentMemory"));
 	if (ret->guest.maximum == 0)
 		return -EBADMSG;
-	if (ret->guest.current == 0)
-		ret->guest.current = ret->guest.maximum;
 	ret->guest.tcg = attribute_is(domain, "type", "qemu");
 	read_backing(domain, &ret->guest);
 	read_devices(find_child(domain, NULL, "devices"), ret);

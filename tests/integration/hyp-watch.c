@@ -24,10 +24,9 @@
 static void show_guest(const struct hyp_guest *guest)
 {
 	printf(" pid=%d phase=%s started=%d obstacles=%" PRIu32 " maximum=%" PRIu64
-	       " current=%" PRIu64
 	       " autodeflate=%d reporting=%d tcg=%d channel=%s open=%d metadata=%s",
 	       guest->pid, guest_phase_name(guest->phase), guest->started, guest->obstacles,
-	       guest->maximum, guest->current, guest->autodeflate, guest->reporting, guest->tcg,
+	       guest->maximum, guest->autodeflate, guest->reporting, guest->tcg,
 	       guest->channel_path, guest->channel_open, guest->metadata);
 }
 
@@ -40,8 +39,6 @@ static void show_stats(const struct hyp_stats *stats)
 		printf(" usable=%" PRIu64, stats->usable);
 	if (stats->has_unused)
 		printf(" unused=%" PRIu64, stats->unused);
-	if (stats->has_resident)
-		printf(" resident=%" PRIu64, stats->resident);
 }
 
 static void show(const struct hyp_message *message, uint64_t start_us)

@@ -46,7 +46,6 @@ static void an_ordinary_domain_is_read(void)
 	CU_ASSERT_STRING_EQUAL(xml.name, "web");
 	CU_ASSERT_EQUAL(memcmp(xml.uuid, uuid, 16), 0);
 	CU_ASSERT_EQUAL(xml.guest.maximum, MIB(512));
-	CU_ASSERT_EQUAL(xml.guest.current, MIB(256));
 	CU_ASSERT_EQUAL(xml.guest.obstacles, 0);
 	CU_ASSERT_TRUE(xml.guest.autodeflate);
 	CU_ASSERT_TRUE(xml.guest.reporting);
@@ -92,7 +91,6 @@ static void units_of_memory_are_understood(void)
 				      "<memory unit='GiB'>2</memory></domain>");
 
 	CU_ASSERT_EQUAL(xml.guest.maximum, MIB(2048));
-	CU_ASSERT_EQUAL(xml.guest.current, MIB(2048));
 }
 
 static void a_domain_without_a_balloon_has_the_obstacle(void)
