@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB	       1048576.0
@@ -18,6 +19,8 @@
 #define RETURN_S       5.0
 #define RELIEF_S       1.0
 #define SLACK_S	       0.5 /* two samples: how late the record may see something */
+#define WINDOW_S       5.0
+#define WINDOWS_MAX    64
 #define SKEW_S	       0.15 /* an age in the status is of the last round, not of the asking */
 #define AFTER_RESTART  3.0 /* a target that moves later has reasons of its own */
 #define LAZYFREE_MIN   (4 * MIB) /* a guest with less holds none worth the name */
@@ -239,29 +242,53 @@ static void check_sheds(struct claims *claims, const struct run *run)
 	    freed > 0 ? 100 * seen / freed : 0, sheds, longest);
 }
 
-/*
- * CPU time and faults of a guest's round, from the cut until the budget is given back. The CPU time
- * is that of its QEMU: where the guest's processor is a thread, the guest counts as its own what
- * other processes of the host took from it.
- */
-static int rounds(const struct run *run, int guest, double *ret_cpu, double *ret_faults)
+static int rounds_between(const struct run *run, int guest, double from, double to,
+			  double *ret_faults)
 {
-	double cpu =
-		run_at(run, run->restore)->guests[guest].cpu - run_at(run, 0)->guests[guest].cpu;
-	double faults = 0;
 	int n = 0;
 
+	*ret_faults = 0;
 	for (size_t i = 0; i < run->n_rounds; i++) {
 		const struct round *round = &run->rounds[i];
 
-		if ((int)round->guest != guest || round->t < 0 || round->t > run->restore)
+		if ((int)round->guest != guest || round->t < from || round->t >= to)
 			continue;
-		faults += round->faults;
+		*ret_faults += round->faults;
 		n++;
 	}
-	*ret_cpu = n ? cpu / n : NAN;
-	*ret_faults = n ? faults / n : NAN;
 	return n;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * CPU time of a guest's round from the cut until the budget is given back: the median of windows of
+ * a few seconds, so that what a shed itself costs once is left out. It is the time of its QEMU:
+ * where the guest's processor is a thread, the guest counts as its own what other processes of the
+ * host took from it.
+ */
+static double round_cpu(const struct run *run, int guest)
+{
+	double window[WINDOWS_MAX], faults;
+	size_t n = 0;
+
+	for (double t = 0; t + WINDOW_S <= run->restore && n < WINDOWS_MAX; t += WINDOW_S) {
+		double cpu = run_at(run, t + WINDOW_S)->guests[guest].cpu -
+			     run_at(run, t)->guests[guest].cpu;
+		int in_it = rounds_between(run, guest, t, t + WINDOW_S, &faults);
+
+		if (in_it > 0)
+			window[n++] = cpu / in_it;
+	}
+	if (n == 0)
+		return NAN;
+	qsort(window, n, sizeof(*window), by_size);
+	return window[n / 2];
 }
 
 static void check_rounds(struct claims *claims, const struct run *act, const struct run *control)
@@ -275,8 +302,12 @@ static void check_rounds(struct claims *claims, const struct run *act, const str
 		    "its rounds are like those of the control", "there is no control");
 		return;
 	}
-	ours = rounds(act, at, &cpu, &faults);
-	theirs = rounds(control, other, &cpu_control, &faults_control);
+	cpu = round_cpu(act, at);
+	cpu_control = round_cpu(control, other);
+	ours = rounds_between(act, at, 0, act->restore, &faults);
+	theirs = rounds_between(control, other, 0, control->restore, &faults_control);
+	faults /= ours > 0 ? ours : 1;
+	faults_control /= theirs > 0 ? theirs : 1;
 	add(claims, ours >= 20 && theirs >= 20 && cpu <= CONTROL_FACTOR * cpu_control,
 	    "cpu-like-control", "its CPU time a round is within 1.2 times the control's",
 	    "%.1f against %.1f ms, %.2f times", 1e3 * cpu, 1e3 * cpu_control, cpu / cpu_control);
