@@ -59,6 +59,7 @@ struct manager {
 	bool targets_failing; /* ... can't be, which was said */
 	uint64_t shortfall_since_us;
 	bool shortfall_told;
+	bool host_failing; /* its numbers can't be read, which was said */
 	bool hypervisor_reported; /* that it is out of reach, once for all attempts */
 	bool stopping;
 	size_t releases_pending;

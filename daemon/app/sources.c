@@ -369,8 +369,12 @@ void sources_read_host(struct manager *m, uint64_t now)
 		return;
 	m->last_cost_us = now;
 	r = host_read(m->host, now, &m->current.host);
-	if (r < 0)
-		log_debug("host: /proc/meminfo: %s", strerror(-r));
+	if (r < 0 && !m->host_failing)
+		log_error(
+			"host: /proc/meminfo: %s; trying again, guests keep what they have unless "
+			"the budget is a size",
+			strerror(-r));
+	m->host_failing = r < 0;
 	for (size_t i = 0; i < m->guests.n; i++)
 		read_cost(m, m->guests.by_index[i], now);
 }

@@ -158,6 +158,18 @@ kill -TERM "$pid"
 ended_with "$pid" 0
 echo 'host: {mode: observe}' >"$dir/ballast.yaml"
 
+mkdir -p "$dir/root/proc"
+cp /proc/meminfo /proc/vmstat "$dir/root/proc/"
+start noproc --root "$dir/root"
+check without-psi-and-processes-it-serves until_true 5 status noproc
+: >"$dir/root/proc/meminfo"
+check unreadable-host-numbers-are-said until_true 5 has 'host: /proc/meminfo' "$dir/noproc.log"
+sleep 1
+check unreadable-host-numbers-are-said-once lines '/proc/meminfo' "$dir/noproc.log" 1
+check and-it-goes-on status noproc
+kill -TERM "$pid"
+ended_with "$pid" 0
+
 mkdir "$dir/damaged"
 echo rubbish >"$dir/damaged/targets"
 start damaged
