@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "daemon/app/manager.h"
 #include "daemon/config/config.h"
@@ -115,6 +116,17 @@ static int parse_options(int argc, char **argv, struct manager_options *options)
 	return 1;
 }
 
+/* Each guest costs three descriptors; when they run out, GLib below libvirt ends the process. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
 	struct manager_options options = {
@@ -129,6 +141,7 @@ int main(int argc, char **argv)
 	if (r <= 0)
 		return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	(void)log_use_journal();
+	raise_file_limit();
 	r = manager_new(&manager, &options);
 	if (r < 0) {
 		log_error("can't start: %s", strerror(-r));

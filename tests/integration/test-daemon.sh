@@ -158,6 +158,15 @@ kill -TERM "$pid"
 ended_with "$pid" 0
 echo 'host: {mode: observe}' >"$dir/ballast.yaml"
 
+ulimit -Sn 64
+start manyfiles
+ulimit -Sn "$(ulimit -Hn)"
+until_true 5 status manyfiles
+check all-descriptors-that-it-may-have-are-used awk \
+	'/Max open files/ { exit $4 != $5 }' "/proc/$pid/limits"
+kill -TERM "$pid"
+ended_with "$pid" 0
+
 mkdir -p "$dir/root/proc"
 cp /proc/meminfo /proc/vmstat "$dir/root/proc/"
 start noproc --root "$dir/root"
