@@ -134,7 +134,8 @@ static void amounts_of(struct policy *p, struct view *v)
 	if (v->sheds_lazyfree && v->m->trust >= TRUST_MIN)
 		s->amount[ITEM_LAZYFREE] =
 			(uint64_t)((double)t->amount[TIER_LAZYFREE] * v->m->trust);
-	cheap = s->amount[ITEM_FREE] + s->amount[ITEM_LAZYFREE];
+	/* All that is free is going, by the balloon or by a report. */
+	cheap = t->amount[TIER_FREE] + s->amount[ITEM_LAZYFREE];
 	s->cap = less(v->footprint, cheap + v->min);
 	if (v->m->trust >= TRUST_MIN)
 		amounts_dear(p, v, less(v->footprint, max_u64(v->entitlement, v->min) + cheap));

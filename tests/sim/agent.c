@@ -28,7 +28,8 @@ static void read_sample(struct sim *sim, struct sim_guest *g, struct stat_set *s
 {
 	s->present = 0;
 	stat_put(s, STAT_TOTAL, (uint64_t)(g->max - g->balloon));
-	stat_put(s, STAT_FREE, (uint64_t)guest_free(g));
+	stat_put(s, STAT_FREE, (uint64_t)fmax(0, guest_free(g) - g->held));
+	stat_put(s, STAT_FREE_PCP, (uint64_t)g->held);
 	stat_put(s, STAT_ACTIVE_FILE, (uint64_t)(g->text + g->file_hot));
 	stat_put(s, STAT_INACTIVE_FILE, (uint64_t)(g->cold + g->lazyfree));
 	stat_put(s, STAT_ACTIVE_ANON, (uint64_t)(g->anon + g->saw));

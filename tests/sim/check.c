@@ -75,7 +75,7 @@ static void check_tiers(struct sim *sim, const struct decision *d, const struct 
 		broken(sim, d, "page cache goes a quarter at a time");
 	if (d->action == ACTION_BALLOON && s->agent.at_us > 0 &&
 	    (d->reason == REASON_SHED_FREE || d->reason == REASON_LOCK)) {
-		uint64_t unused = stat_or(s, STAT_FREE, 0);
+		uint64_t unused = stat_or(s, STAT_FREE, 0) + stat_or(s, STAT_FREE_PCP, 0);
 		uint64_t cut = s->balloon.actual - d->new_target;
 
 		if (d->new_target < s->balloon.actual && cut > unused)

@@ -99,6 +99,7 @@ double guest_reclaim(struct sim_guest *g, double bytes, uint32_t flags, bool she
 	if (bytes - got > 0 && (!shed || (flags & SHED_ANON)))
 		got += reclaim_anon(g, bytes - got);
 	g->backed += got;
+	g->held = fmin(g->held + got, g->max / 8);
 	return got;
 }
 
@@ -144,6 +145,7 @@ static double allocate(struct sim_guest *g, double want)
 		room = guest_free(g) - low / 4;
 	}
 	n = fmax(0, fmin(want, room));
+	(void)take(&g->held, n);
 	(void)take(&g->backed, n);
 	return n;
 }
@@ -196,7 +198,7 @@ static void work_tick(struct sim *sim, struct sim_guest *g, double dt)
 /* The balloon takes free pages as they come, backed and not, and makes the guest reclaim. */
 static void balloon_tick(struct sim_guest *g, double dt)
 {
-	double step = g->balloon_rate * dt, low = LOW_WATERMARK(g), n, share;
+	double step = g->balloon_rate * dt, low = LOW_WATERMARK(g), n, share, held;
 
 	if (g->balloon > g->balloon_target) {
 		(void)take(&g->balloon, fmin(2 * step, g->balloon - g->balloon_target));
@@ -210,13 +212,14 @@ static void balloon_tick(struct sim_guest *g, double dt)
 	n = fmax(0, fmin(step, guest_free(g) - low / 2));
 	share = guest_free(g) > 0 ? g->backed / guest_free(g) : 0;
 	g->balloon += n;
-	(void)take(&g->backed, n * fmin(1, share * 1.2));
+	held = take(&g->held, n);
+	(void)take(&g->backed, held + (n - held) * fmin(1, share * 1.2));
 	g->backed = fmin(g->backed, guest_free(g));
 }
 
 static void report_tick(struct sim *sim, struct sim_guest *g)
 {
-	double part = g->report_part;
+	double part = g->report_part, free;
 
 	if (!g->reporting || sim->now < g->next_report)
 		return;
@@ -224,7 +227,8 @@ static void report_tick(struct sim *sim, struct sim_guest *g)
 	if (guest_free(g) < LOW_WATERMARK(g) + g->report_floor)
 		return;
 	/* At least a batch of 32 blocks, whatever the part. */
-	(void)take(&g->backed, fmax(g->report_floor, g->backed * part) * 0.95);
+	free = fmax(0, g->backed - g->held);
+	(void)take(&g->backed, fmin(free, fmax(g->report_floor, free * part)) * 0.95);
 }
 
 static void pressure_tick(struct sim *sim, struct sim_guest *g)
@@ -246,6 +250,7 @@ void guest_tick(struct sim *sim, struct sim_guest *g, double dt)
 	work_tick(sim, g, dt);
 	balloon_tick(g, dt);
 	g->backed = fmin(g->backed, guest_free(g));
+	g->held = fmin(g->held * (1 - dt / 8), g->backed);
 	report_tick(sim, g);
 	pressure_tick(sim, g);
 	if (g->lie == LIE_NEEDY) /* and it does take what it can get */

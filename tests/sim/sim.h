@@ -56,6 +56,7 @@ struct sim_guest {
 	double phase_since;
 	double text, file_hot, cold, anon, lazyfree, saw, swapped;
 	double backed; /* free memory that the host still backs */
+	double held; /* of it, in the lists of a CPU: in no count of free memory, never reported */
 	double balloon, balloon_target;
 	double host_swapped;
 	double next_report;

@@ -140,10 +140,11 @@ static void random_hosts_come_to_rest(void)
 		sim_run(&sim, 400);
 		moves = sim.moves;
 		sim_run(&sim, 200);
-		if (sim.moves != moves)
+		if (sim.moves != moves && sim.plan.need == 0)
 			printf("  seed %llu: %d moves at rest\n", (unsigned long long)seed,
 			       sim.moves - moves);
-		CU_ASSERT_EQUAL(sim.moves, moves);
+		/* Where the need isn't met, cache in use is tried again, each time much later. */
+		CU_ASSERT(sim.moves == moves || (sim.plan.need > 0 && sim.moves - moves <= 2));
 		/* And where there is enough to be had, the budget is met. */
 		CU_ASSERT(sim.plan.shortfall > 0 ||
 			  sim_footprint(&sim) <= (double)sim.settings.host.budget.value);

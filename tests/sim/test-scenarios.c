@@ -143,7 +143,7 @@ static void a_cut_takes_no_more_than_it_needs(void)
 			lowest = fmin(lowest, sim_footprint(&sim));
 		}
 		keep = hard ? 0.04 * budget + 4 * 12 * SIM_MIB : 0.07 * budget;
-		CU_ASSERT(lowest > 0.98 * budget - keep);
+		CU_ASSERT(lowest > 0.96 * budget - keep);
 		sim_done(&sim);
 	}
 }
@@ -215,7 +215,8 @@ static void memory_given_up_again_and_again_does_not_hold_up_the_rest(void)
 	sim.guests[1].work.lazyfree_rate = 60 * SIM_MIB;
 	budget = cut(&sim, 0.65);
 	sim_run(&sim, 30);
-	CU_ASSERT(sim_footprint(&sim) <= budget);
+	/* It fills again at 60 MiB/s: at any one moment some of it is there. */
+	CU_ASSERT(sim_footprint(&sim) <= 1.1 * budget);
 	CU_ASSERT(sim.guests[2].cold < 200 * SIM_MIB);
 	sim_done(&sim);
 }
