@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <systemd/sd-bus.h>
+#include <unistd.h>
 
 #include "daemon/ipc/manager.h"
 #include "daemon/util/cleanup.h"
@@ -122,9 +123,23 @@ static int client_setup(struct client *client)
 	return manager_serve(&bus->manager, connection);
 }
 
-static struct client *free_client(struct bus *bus)
+/* Root, and the daemon's own user. */
+static bool is_master(int fd)
 {
-	for (size_t i = 0; i < BUS_CLIENTS_MAX; i++)
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return false;
+	return peer.uid == 0 || peer.uid == geteuid();
+}
+
+/* A few places are kept, so that those who may only read can't shut out who is to act. */
+static struct client *free_client(struct bus *bus, int fd)
+{
+	size_t places = is_master(fd) ? BUS_CLIENTS_MAX : BUS_CLIENTS_MAX - BUS_CLIENTS_KEPT;
+
+	for (size_t i = 0; i < places; i++)
 		if (!bus->clients[i].connection)
 			return &bus->clients[i];
 	return NULL;
@@ -141,7 +156,7 @@ static int limit_buffer(int fd)
 /* Takes ownership of @fd. */
 static void client_add(struct bus *bus, int fd)
 {
-	struct client *client = free_client(bus);
+	struct client *client = free_client(bus, fd);
 	int r;
 
 	/* To be closed at once tells the client more than to be left waiting. */

@@ -24,11 +24,12 @@
 #include "daemon/core/settings.h"
 #include "daemon/core/snapshot.h"
 
-#define BUS_NAME	"org.ballast1"
-#define BUS_PATH	"/org/ballast1"
-#define BUS_INTERFACE	"org.ballast1.Manager"
-#define BUS_CLIENTS_MAX 32
-#define BUS_GROUP	"ballast"
+#define BUS_NAME	 "org.ballast1"
+#define BUS_PATH	 "/org/ballast1"
+#define BUS_INTERFACE	 "org.ballast1.Manager"
+#define BUS_CLIENTS_MAX	 32
+#define BUS_CLIENTS_KEPT 4 /* of them, for root and the daemon's own user */
+#define BUS_GROUP	 "ballast"
 
 /*
  * What the status is made from. The application sets the pointers before it runs the event loop

@@ -224,6 +224,44 @@ static void others_may_read_but_not_reload(void)
 	stop();
 }
 
+#define CROWD (2 * BUS_CLIENTS_MAX)
+
+static void *crowd_as_nobody(void *arg)
+{
+	int *fds = arg;
+
+	if (syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY) < 0)
+		return NULL;
+	for (size_t i = 0; i < CROWD; i++) {
+		fds[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		(void)connect(fds[i], (const struct sockaddr *)&address, sizeof(address));
+	}
+	return NULL;
+}
+
+static void a_crowd_of_readers_does_not_shut_out_root(void)
+{
+	int fds[CROWD];
+	pthread_t nobody;
+	sd_bus *client;
+
+	if (geteuid() != 0)
+		return; /* there is nobody else that one could be */
+	memset(fds, -1, sizeof(fds));
+	start();
+	CU_ASSERT_EQUAL(chmod(folder, 0755), 0);
+	CU_ASSERT_EQUAL(chmod(address.sun_path, 0666), 0);
+	CU_ASSERT_EQUAL(pthread_create(&nobody, NULL, crowd_as_nobody, fds), 0);
+	CU_ASSERT_EQUAL(pthread_join(nobody, NULL), 0);
+	CU_ASSERT_FATAL(fds[CROWD - 1] >= 0);
+	client = connect_client();
+	CU_ASSERT(answers_at_all(client));
+	sd_bus_close_unref(client);
+	for (size_t i = 0; i < CROWD; i++)
+		(void)close(fds[i]);
+	stop();
+}
+
 static void the_socket_is_for_its_group_only(void)
 {
 	struct stat st;
@@ -282,6 +320,7 @@ static const struct unit_test tests[] = {
 	TEST(names_of_any_bytes_arrive_as_utf8),
 	TEST(a_reload_tells_what_came_of_it),
 	TEST(others_may_read_but_not_reload),
+	TEST(a_crowd_of_readers_does_not_shut_out_root),
 	TEST(the_socket_is_for_its_group_only),
 	TEST(a_socket_that_is_left_over_is_replaced),
 	TEST(a_folder_that_is_not_there_or_too_long_is_an_error),
