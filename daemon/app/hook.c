@@ -3,7 +3,6 @@
  * The shortfall: what the host lacks and nobody may be made to give. It is said once when it
  * begins and once when it ends, and a program of the administrator's is run when it lasts.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>

@@ -3,7 +3,6 @@
  * A round: read the host, let the policy decide, carry it out, show it. Rounds come at the
  * configured interval, faster while memory moves, and soon after anything that can't wait.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

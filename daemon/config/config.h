@@ -11,7 +11,6 @@
 #ifndef BALLAST_CONFIG_CONFIG_H
 #define BALLAST_CONFIG_CONFIG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 

@@ -6,10 +6,7 @@
 #ifndef BALLAST_CONFIG_VALUE_H
 #define BALLAST_CONFIG_VALUE_H
 
-#include <stddef.h>
 #include <stdint.h>
-
-#include "daemon/core/settings.h"
 
 #define VALUE_TEXT_MAX 48 /* holds what any of these formats */
 

@@ -30,7 +30,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 int policy_new(struct policy **ret_policy, size_t capacity)
 {

@@ -22,8 +22,6 @@
  */
 #include "daemon/core/solver.h"
 
-#include <stdbool.h>
-
 /* The smallest distance between two prices of the ladder below. */
 #define KAPPA (1.0 / 3)
 

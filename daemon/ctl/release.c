@@ -13,7 +13,6 @@
 #include <libvirt/virterror.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

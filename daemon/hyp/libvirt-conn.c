@@ -2,7 +2,6 @@
 /* The keeper: it connects, lists and describes domains, and notices that the connection is lost. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "daemon/hyp/internal.h"
 #include "daemon/hyp/pid.h"

@@ -7,7 +7,6 @@
  * left out until that call returns.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/hyp/internal.h"

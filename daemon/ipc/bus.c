@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <grp.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <systemd/sd-bus.h>

@@ -2,7 +2,6 @@
 #include "daemon/ipc/manager.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -6,7 +6,6 @@
 #ifndef BALLAST_TESTS_INTEGRATION_AGENT_BENCH_H
 #define BALLAST_TESTS_INTEGRATION_AGENT_BENCH_H
 
-#include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
 #include <sys/wait.h>

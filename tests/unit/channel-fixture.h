@@ -8,8 +8,6 @@
 
 #include "tests/unit/harness.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Many clients, silent ones, and such as never read. */
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
 #include "tests/unit/bus-server.h"
 
 static bool is_hung_up(int fd)

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The interface as a client sees it: methods, properties, errors, and who may do what. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
 #include "tests/unit/bus-server.h"
 
 static void each_method_answers(void)

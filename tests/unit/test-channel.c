@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The life of a link, what comes in and what goes out. */
+#include <errno.h>
+
 #include "tests/unit/channel-fixture.h"
 
 /* --- Life of a link --------------------------------------------------------------------------- */

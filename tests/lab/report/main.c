@@ -8,7 +8,6 @@
  * --tap prints lines of "ok" and "not ok" for the test runner instead.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>

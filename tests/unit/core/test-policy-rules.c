@@ -5,8 +5,6 @@
  */
 #include "tests/unit/core/bench.h"
 
-#include <errno.h>
-
 /* Short of memory, with much free and lazyfree memory in both guests. */
 static void bench_short(struct bench *b)
 {
