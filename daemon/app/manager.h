@@ -93,22 +93,34 @@ int runtime_serve(struct manager *m);
 /* runtime_check() - make the folder anew if somebody has removed it. */
 void runtime_check(struct manager *m, uint64_t now);
 
-/* sources.c */
+/*
+ * sources.c: sources_open() starts the host's and the hypervisor's, and returns 0 or a negative errno
+ * that has been logged; sources_read_host() brings the host's part and each footprint up to @now;
+ * sources_apply_settings() gives every guest its settings anew; guest_gone() forgets one, whatever
+ * it owns.
+ */
 int sources_open(struct manager *m);
 void sources_close(struct manager *m);
 void sources_read_host(struct manager *m, uint64_t now);
 void sources_apply_settings(struct manager *m);
 void guest_gone(struct manager *m, struct guest *guest);
 
-/* agents.c */
+/*
+ * agents.c: agent_open() watches the channel at @path, "" for none, in place of the one before. Returns
+ * 0 or a negative errno, and then there is none.
+ */
 int agent_open(struct manager *m, struct guest *guest, const char *path);
 
-/* round.c */
+/* round.c: rounds_start() has the first round decided soon. Returns 0 or a negative errno. */
 int rounds_start(struct manager *m);
 /* manager_kick() - decide soon: something happened that can't wait for the next round. */
 void manager_kick(struct manager *m);
 
-/* actuator.c */
+/*
+ * actuator.c: actuator_carry_out() does what was decided, and shows it; actuator_call_done() takes the
+ * hypervisor's answer to a balloon request; actuator_store_targets() writes the file of targets where
+ * they have changed; actuator_leave() gives back, as the daemon stops, what the settings say.
+ */
 void actuator_carry_out(struct manager *m, const struct decision *decision);
 /* actuator_note() - show a decision that isn't to be carried out. */
 void actuator_note(struct manager *m, const struct decision *decision);
@@ -121,7 +133,7 @@ void actuator_leave(struct manager *m);
 /* actuator_may_act() - the last gate: mode, freeze file and the guest's own settings. */
 bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap);
 
-/* hook.c */
+/* hook.c: hook_check() says when a shortfall begins and ends, and runs the program when it lasts. */
 void hook_check(struct manager *m, uint64_t now);
 
 #endif
