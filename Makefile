@@ -90,7 +90,8 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 all: $(PROGRAMS) $(LAYERS:%=$(B)/lib/%.a) ## build the daemon, the command line and the guest agent
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z][a-z -]*:.*## /{ n = split($$1, name, " "); \
+		for (i = 1; i <= n; i++) printf "  %-18s %s\n", name[i], $$2 }' $(firstword $(MAKEFILE_LIST))
 
 deps: ## install what is missing from Debian's archive
 	@tests/lab/deps.sh $(DEPS_BUILD) $(DEPS_KERNEL) $(DEPS_LAB) $(DEPS_CHECK)

@@ -37,16 +37,40 @@ static void on_link(struct channel *channel, enum agent_link link, const char *r
 	manager_kick(guest->manager);
 }
 
+/* What a guest's kernel without the bundled patches lacks, in words: "" for one that has all. */
+static const char *kernel_lacks(const struct wire_hello *hello, char *buf, size_t size)
+{
+	static const struct {
+		uint64_t capability;
+		const char *name;
+	} parts[] = {
+		{ WIRE_CAP_LAZYFREE, "count of lazyfree memory" },
+		{ WIRE_CAP_EXEC, "count of text" },
+		{ WIRE_CAP_PSI, "pressure" },
+		{ WIRE_CAP_RECLAIM, "memory.reclaim" },
+	};
+	size_t used = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && used < size; i++)
+		if (!(hello->capabilities & parts[i].capability))
+			used += (size_t)snprintf(buf + used, size - used, "%s%s",
+						 used ? ", " : ", without ", parts[i].name);
+	return buf;
+}
+
 static void on_hello(struct channel *channel, const struct wire_hello *hello, bool new_session,
 		     void *userdata)
 {
 	struct guest *guest = userdata;
 	struct agent_part *agent = agent_of(guest);
+	char lacks[128];
 
 	(void)channel;
 	if (new_session) {
 		*agent = (struct agent_part){ .link = AGENT_UP };
-		log_info("%s: agent %s on kernel %s", name_of(guest), hello->agent, hello->release);
+		log_info("%s: agent %s on kernel %s%s", name_of(guest), hello->agent,
+			 hello->release, kernel_lacks(hello, lacks, sizeof(lacks)));
 	}
 	agent->capabilities = channel_capabilities(hello);
 	manager_kick(guest->manager);

@@ -54,9 +54,10 @@ lab_guest silent memory=192 agent=no
 lab_guest noport memory=192 agent=noport
 lab_guest noreport memory=192 reporting=off
 lab_guest bare memory=192 balloon=no agent=noport
+lab_guest stock memory=256 append=ballast.kernel=stock -- lazyfree-hold --lazyfree 48 --cache 64
 lab_guest vanishing memory=192
 lab_guest other memory=192
-lab_wait_work whole || exit 1
+lab_wait_work whole && lab_wait_work stock || exit 1
 
 cat >"$LAB_DIR/ballast.yaml" <<-EOF
 	host:
@@ -72,7 +73,7 @@ cat >"$LAB_DIR/ballast.yaml" <<-EOF
 	    manage: no
 EOF
 lab_daemon "$LAB_DIR/ballast.yaml"
-soon all-guests-are-found host '.guests | length' 8
+soon all-guests-are-found host '.guests | length' 9
 soon whole-guest-is-settled guest whole .state idle
 check whole-guest-has-an-agent guest whole .agent up
 check without-balloon-is-said guest noballoon '.obstacles[0]' no-balloon
@@ -81,13 +82,19 @@ soon without-agent-in-the-guest-is-said guest silent .agent silent
 soon without-port-is-said guest noport .agent none
 check without-reporting-is-known guest noreport .reporting false
 soon unmanaged-is-left-alone guest other .reason unmanaged
+soon an-unpatched-kernel-has-an-agent guest stock .agent up
+check an-unpatched-kernel-is-one-line lines 'stock: agent .* on kernel .*, without count of lazyfree' 1
+check a-patched-kernel-lacks-nothing lines 'whole: agent [^ ]* on kernel [^ ]*$' 1
+check an-unpatched-kernel-counts-no-loss-of-text guest stock .stats.steal_exec null
+check an-unpatched-kernel-cannot-take-lazyfree-first \
+	guest stock '.capabilities | index("lazyfree_first")' null
 
 virsh -q destroy vanishing
-soon a-guest-that-vanishes-is-gone host '.guests | length' 7
+soon a-guest-that-vanishes-is-gone host '.guests | length' 8
 check a-guest-that-vanishes-is-one-line lines 'vanishing: gone' 1
 
 lab_guest late memory=192
-soon a-guest-that-comes-is-found host '.guests | length' 8
+soon a-guest-that-comes-is-found host '.guests | length' 9
 soon a-guest-that-comes-has-its-agent guest late .agent up
 
 kill -STOP "$(lab_qemu_pid silent)"
@@ -111,7 +118,7 @@ kill -KILL "$LAB_LIBVIRTD"
 soon a-libvirtd-that-died-is-said host .hypervisor_connected false
 lab_start_libvirtd
 soon a-libvirtd-that-is-back-is-used host .hypervisor_connected true
-soon its-guests-are-found-again host '.guests | length' 8
+soon its-guests-are-found-again host '.guests | length' 9
 check the-agents-were-not-lost guest whole .agent up
 
 kill -TERM "$LAB_DAEMON"
