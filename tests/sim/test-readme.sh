@@ -11,6 +11,10 @@ trap 'rm -rf "$work"' EXIT
 	sed -n 's/^.*\.\.\. *\([0-9]*\.[0-9][0-9] \)/\1/; s/^ *//p' >"$work/printed"
 sed -n '/^### A worked example/,/^## /s/^      *//p' README.md |
 	grep -v -e '^make ' -e '^build/' >"$work/shown"
+# One number stands in the text.
+sed -i 's/^\(under budget after [0-9.]* s\),.*/\1/' "$work/printed"
+tr '\n' ' ' <README.md | sed -n 's/.*under the new budget \([0-9.]* s\) after the cut.*/under budget after \1/p' \
+	>>"$work/shown"
 grep -qF "$scenario" README.md || echo "$scenario is not named" >>"$work/shown"
 
 [ "$(wc -l <"$work/shown")" -ge 8 ] || {
