@@ -145,6 +145,14 @@ static void start_balloon(struct policy *p, struct view *v, uint64_t target, enu
 		m->take_us = now_us;
 }
 
+/* Whether a decision for this reason is to lower a cap, and nothing else. */
+static bool lowers(enum reason reason)
+{
+	return reason == REASON_LOCK || reason == REASON_SHED_FREE || reason == REASON_TAKE_FILE ||
+	       reason == REASON_TAKE_USABLE || reason == REASON_TAKE_EXCESS ||
+	       reason == REASON_SILENT;
+}
+
 bool decide_balloon(struct policy *p, struct view *v, uint64_t target, enum reason reason,
 		    const uint64_t operand[4])
 {
@@ -157,6 +165,9 @@ bool decide_balloon(struct policy *p, struct view *v, uint64_t target, enum reas
 	};
 
 	if (!p->now->hypervisor_ready || v->g->obstacles & OBSTACLE_NO_BALLOON)
+		return false;
+	/* Where actual is old news, a step down from it may be one up from where the cap is. */
+	if (lowers(reason) && d.old_target > 0 && target >= d.old_target)
 		return false;
 	d.new_target = max_u64(min_u64(target, v->max), v->min) & ~UINT64_C(4095);
 	memcpy(d.operand, operand, sizeof(d.operand));

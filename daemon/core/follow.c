@@ -30,6 +30,12 @@ void refuse(struct refusal *refusal, uint64_t now_us, uint64_t first_us)
 	refusal->n++;
 }
 
+bool follow_at_rest(const struct guest_mem *m)
+{
+	return m->balloon.target == 0 ||
+	       distance(m->balloon.actual, m->balloon.target) <= ACTUAL_TOLERANCE;
+}
+
 static void adopt(struct guest_mem *m, uint64_t actual)
 {
 	m->balloon.target = actual;

@@ -182,6 +182,8 @@ void relief_round(struct policy *p)
 			v->m->pressure_us = v->g->agent.pressure_at_us;
 			continue;
 		}
+		if (!p->settled && !follow_at_rest(v->m))
+			continue;
 		if (v->footprint_known && v->actual > 0 && pressed(p, v))
 			relieve(p, v);
 	}

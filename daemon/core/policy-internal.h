@@ -153,6 +153,7 @@ struct policy {
 	uint64_t first_us;
 	bool restarted; /* targets were restored */
 	bool settled; /* the standstill after the start is over */
+	bool seen; /* ... isn't, but all numbers are there */
 	uint64_t accepted, accepted_caps; /* lack of reserve from before a restart */
 	enum level level;
 	uint64_t level_since_us;
@@ -181,6 +182,7 @@ struct policy {
 void follow_guest(struct policy *p, struct view *v);
 uint64_t follow_in_flight(const struct view *v, uint64_t now_us);
 void refuse(struct refusal *refusal, uint64_t now_us, uint64_t first_us);
+bool follow_at_rest(const struct guest_mem *m); /* actual is where the target is */
 void follow_take(struct view *v, uint64_t now_us);
 void back_off(struct guest_mem *m, uint64_t now_us, enum reason reason);
 

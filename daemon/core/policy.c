@@ -101,6 +101,7 @@ static void standstill(struct policy *p)
 	for (size_t i = 0; i < p->n; i++)
 		all = all && (p->views[i].excluded || !p->views[i].blind);
 	p->settled = age >= STANDSTILL_MAX || (all && age >= STANDSTILL_MIN);
+	p->seen = all;
 	for (size_t i = 0; i < p->n; i++) {
 		struct view *v = &p->views[i];
 		struct follow *b = &v->m->balloon;
@@ -246,6 +247,9 @@ void policy_decide(struct policy *policy, const struct snapshot *current,
 		view_guest(policy, i);
 	budget_round(policy);
 	standstill(policy);
+	/* Who calls for memory isn't kept waiting by a restart. */
+	if (!policy->settled && policy->seen && policy->budget_known)
+		relief_round(policy);
 	if (policy->settled && policy->budget_known) {
 		retarget_round(policy);
 		silence_round(policy);

@@ -102,7 +102,7 @@ static void check_numbers(struct policy *p, struct view *v)
 
 	tiers_read(v->g, now_us, p->fresh_us, &t);
 	v->blind = !t.known;
-	v->busy = acting || (t.known && t.at_us <= m->numbers_us);
+	v->busy = acting || (t.known && t.at_us <= m->numbers_us) || !follow_at_rest(m);
 	v->shed_busy = m->shed_at_us > 0 || (t.known && t.at_us <= m->shed_numbers_us);
 	if (!v->busy || !m->tiers.known)
 		m->tiers = t;

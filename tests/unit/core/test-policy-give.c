@@ -70,6 +70,44 @@ static void a_relief_never_lowers_a_cap_that_is_on_its_way_up(void)
 	bench_done(&b);
 }
 
+static void a_restart_keeps_nobody_waiting_who_calls_for_memory(void)
+{
+	struct bench b;
+
+	bench_tight(&b);
+	policy_free(b.policy);
+	CU_ASSERT_FATAL(policy_new(&b.policy, BENCH_GUESTS) == 0);
+	for (int i = 0; i < 2; i++)
+		policy_restore(b.policy, (uint32_t)i, 250 * MIB);
+	bench_round(&b, SECOND / 5);
+	press(&b, 0);
+	bench_round(&b, SECOND / 5);
+	CU_ASSERT_EQUAL(bench_decision(&b, 0, ACTION_BALLOON)->reason, REASON_RELIEF);
+	CU_ASSERT(!bench_did(&b, 1, ACTION_BALLOON));
+	bench_done(&b);
+}
+
+static void old_news_of_a_balloon_raises_no_cap(void)
+{
+	struct bench b;
+	uint64_t lowered;
+
+	bench_init(&b, 2);
+	b.settings.host.budget_hard = true;
+	bench_settle(&b);
+	bench_budget(&b, 500);
+	for (int i = 0; i < 3; i++)
+		bench_round(&b, SECOND / 5);
+	lowered = policy_target(b.policy, 0);
+	CU_ASSERT(lowered < 400 * MIB);
+	b.guests[0].balloon.actual = 492 * MIB; /* read before it was there */
+	for (int i = 0; i < 5; i++) {
+		bench_round(&b, SECOND / 5);
+		CU_ASSERT(policy_target(b.policy, 0) <= lowered);
+	}
+	bench_done(&b);
+}
+
 static void slack_has_to_stay_before_it_is_given(void)
 {
 	struct bench b;
@@ -431,6 +469,8 @@ static const struct unit_test tests[] = {
 	TEST(pressure_is_answered_in_the_same_round_and_in_one_step),
 	TEST(one_frame_is_answered_once),
 	TEST(a_relief_never_lowers_a_cap_that_is_on_its_way_up),
+	TEST(a_restart_keeps_nobody_waiting_who_calls_for_memory),
+	TEST(old_news_of_a_balloon_raises_no_cap),
 	TEST(slack_has_to_stay_before_it_is_given),
 	TEST(a_hard_budget_counts_what_cannot_be_controlled),
 	TEST(what_was_granted_is_not_granted_twice),
