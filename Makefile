@@ -165,7 +165,7 @@ $(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \
 	tests/lab/image.sh $(B)
 
 .PHONY: all help deps workloads lab test-programs kernel demo test lint lint-fast print-flags format \
-	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz man \
+	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz bench-kernel man \
 	install clean
 
 workloads: $(WORKLOADS) ## build the programs that run in test guests
@@ -193,6 +193,11 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 	@tests/fuzz/run.sh $${FUZZ_SECONDS:-20}
 
 fuzzers: $(FUZZERS)
+
+# The unpatched kernel is a build of its own.
+bench-kernel: lab ## what the kernel series costs, against the unpatched kernel
+	@kernel-patches/build.sh && kernel-patches/build.sh --unpatched
+	@tests/bench/kernel-gauge-cost.sh
 
 lint: ## formats, warnings of other compilers, layers, scripts, units
 	@tests/run lint

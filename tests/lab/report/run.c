@@ -80,7 +80,8 @@ static void read_status(struct guest_point *point, struct json_object *status, d
 	point->free = number(status, "stats.free");
 	point->lazyfree = number(status, "stats.lazyfree");
 	point->text = number(status, "stats.exec_mapped");
-	point->file = cache - point->lazyfree - point->text;
+	/* Counted one after the other, they may be more than there is by a few pages. */
+	point->file = fmax(cache - point->lazyfree - point->text, 0);
 	point->anon = number(status, "stats.active_anon") + number(status, "stats.inactive_anon");
 	point->backed_free = number(status, "tiers.backed_free");
 	point->swap_entries = number(status, "stats.swap_entries");
