@@ -201,22 +201,26 @@ static bool becomes(struct bench *b, const char *path, const char *want, int tim
 	return false;
 }
 
+static void lease_a_second(struct bench *b)
+{
+	struct wire_message msg = peer_command(&b->peer, WIRE_WELCOME);
+
+	msg.welcome.lease_ms = 1000;
+	CU_ASSERT(peer_send(&b->peer, &msg));
+}
+
 static void silent_hosts_lease_ends(void)
 {
 	struct wire_message msg;
 	struct bench b;
 
 	setup(&b);
-	msg = peer_command(&b.peer, WIRE_WELCOME);
-	msg.welcome.lease_ms = 1000;
-	CU_ASSERT(peer_send(&b.peer, &msg));
+	lease_a_second(&b);
 	msg = profile(&b, 10);
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
 	for (int i = 0; i < 3; i++) {
 		(void)usleep(600000);
-		msg = peer_command(&b.peer, WIRE_WELCOME);
-		msg.welcome.lease_ms = 1000;
-		CU_ASSERT(peer_send(&b.peer, &msg));
+		lease_a_second(&b);
 		CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
 	}
 	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 2000));
@@ -229,9 +233,7 @@ static void host_that_has_gone_loses_its_lease_too(void)
 	struct bench b;
 
 	setup(&b);
-	msg = peer_command(&b.peer, WIRE_WELCOME);
-	msg.welcome.lease_ms = 1000;
-	CU_ASSERT(peer_send(&b.peer, &msg));
+	lease_a_second(&b);
 	msg = profile(&b, 10);
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
 	peer_close(&b.peer);

@@ -96,6 +96,19 @@ static inline const char *files_message(const struct files *files, size_t n)
 	return text;
 }
 
+/* A file of the tree as text, to be freed. */
+static inline char *slurp(const char *path)
+{
+	char *text = calloc(1, 65536);
+	FILE *f = fopen(path, "re");
+
+	if (!text || !f)
+		abort();
+	text[fread(text, 1, 65535, f)] = '\0';
+	(void)fclose(f);
+	return text;
+}
+
 /* The effective configuration as text, to be freed. */
 static inline char *files_dump(const struct settings *settings)
 {

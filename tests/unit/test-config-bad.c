@@ -8,22 +8,11 @@
 #include <dirent.h>
 
 #include "daemon/config/config.h"
+#include "tests/unit/config-files.h"
 
 #define FOLDER	    "tests/data/config/bad"
 #define CASES_MAX   200
 #define CASES_LEAST 64 /* as many as there were: none gets lost unnoticed */
-
-static char *slurp(const char *path)
-{
-	char *text = calloc(1, 65536);
-	FILE *f = fopen(path, "re");
-
-	if (!text || !f)
-		abort();
-	text[fread(text, 1, 65535, f)] = '\0';
-	(void)fclose(f);
-	return text;
-}
 
 /* All messages, one a line, with F for the file's name. */
 static char *messages_of(const char *path)

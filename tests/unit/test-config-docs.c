@@ -14,18 +14,6 @@
 #define EXAMPLE "conf/ballast.yaml"
 #define MANUAL	"daemon/man/ballast.yaml.5.scd"
 
-static char *slurp(const char *path)
-{
-	char *text = calloc(1, 65536);
-	FILE *f = fopen(path, "re");
-
-	if (!text || !f)
-		abort();
-	text[fread(text, 1, 65535, f)] = '\0';
-	(void)fclose(f);
-	return text;
-}
-
 static void missing(const char *where, const char *what)
 {
 	printf("\n%s: missing: %s\n", where, what);
