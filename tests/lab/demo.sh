@@ -115,7 +115,7 @@ start_guests()
 	lab_guest exec -- exec-rounds --text 40 --cache 200 --anon 24 --seed 1
 	lab_guest lazy -- lazyfree-hold --lazyfree 144 --cache 64 --anon 24 --seed 2
 	lab_guest cold -- cold-cache --cache 300 --hot 16 --anon 16 --seed 3
-	lab_guest grow -- grow --start 96 --limit 184 --step 1536 --check 24576 --cache 40 --seed 4
+	lab_guest grow -- grow --start 96 --limit 184 --step 2560 --check 24576 --cache 24 --seed 4
 	local name
 	for name in "${GUESTS[@]}"; do
 		lab_wait_work "$name" || exit 1

@@ -132,6 +132,7 @@ expect below-minimum none-below-min low=210
 expect a-reversal no-reversals turn=10
 expect a-slow-return back-at-maximum back=7
 expect a-slow-relief relief-at-once relief=1.5
+expect a-move-within-the-dead-band "" turn=2
 expect a-fat-daemon daemon-memory rss=9
 expect a-busy-daemon daemon-cpu dcpu=0.02
 expect a-kill-that-moves-a-balloon "no-reversals kill-moves-nothing" killed=5

@@ -25,6 +25,7 @@
 #define AFTER_RESTART  3.0 /* a target that moves later has reasons of its own */
 #define LAZYFREE_MIN   (4 * MIB) /* a guest with less holds none worth the name */
 #define RECLAIM_SLACK  (2 * MIB) /* a reclaim of 32 pages more than asked for, here and there */
+#define DEAD_BAND      0.01 /* of a cap: no change of direction within it */
 #define MOVE_MIN       (1 * MIB) /* a smaller change of a balloon is none */
 #define DAEMON_RSS     (8 * MIB)
 #define DAEMON_CPU     0.01
@@ -388,7 +389,7 @@ static int reversals(const struct run *run, size_t guest, double from)
 		int is;
 
 		if (run->points[i].t < from || run->points[i].t > run->restore ||
-		    !(fabs(now - last) >= MOVE_MIN))
+		    !(fabs(now - last) >= fmax(MOVE_MIN, DEAD_BAND * last)))
 			continue;
 		is = now > last ? 1 : -1;
 		if (is != direction)
@@ -453,12 +454,16 @@ static double relief_time(const struct run *run, const struct decision_point *re
 	return INFINITY;
 }
 
-/* Did the guest have to wait for others to give first? */
+/* Did the guest have to wait: for others to give first, or for the daemon to look around again? */
 static bool had_to_wait(const struct run *run, const struct decision_point *relief)
 {
+	double call = relief->t - relief->latency;
+
+	if (call >= run->kill && call <= run->restart + AFTER_RESTART)
+		return true;
 	for (size_t i = 0; i < run->n_points; i++)
-		if (run->points[i].t > relief->t - relief->latency &&
-		    run->points[i].t < relief->t && run->points[i].guests[relief->guest].waits > 0)
+		if (run->points[i].t > call && run->points[i].t < relief->t &&
+		    run->points[i].guests[relief->guest].waits > 0)
 			return true;
 	return false;
 }
@@ -483,7 +488,7 @@ static void check_relief(struct claims *claims, const struct run *run)
 	}
 	add(claims, reliefs > 0 && longest < RELIEF_S, "relief-at-once",
 	    "the growing guest's balloon rises within 1 s of its call while the host has room",
-	    "at most %.2f s in %d calls; %d more had to wait for room", longest, reliefs, waited);
+	    "at most %.2f s in %d calls; %d more had to wait", longest, reliefs, waited);
 }
 
 static double daemon_rss(const struct run *run)
