@@ -526,6 +526,20 @@ static void check_daemon(struct claims *claims, const struct run *act, const str
 	    100 * cpu);
 }
 
+/* Until when a guest's target has to stand after the restart: a call of the guest may end it. */
+static double stands_until(const struct run *run, size_t guest)
+{
+	double until = run->restart + AFTER_RESTART;
+
+	for (size_t i = 0; i < run->n_decisions; i++) {
+		const struct decision_point *relief = &run->decisions[i];
+
+		if (relief->guest == guest && relief->is_relief > 0 && relief->t > run->restart)
+			until = fmin(until, relief->t);
+	}
+	return until;
+}
+
 static void check_kill(struct claims *claims, const struct run *run)
 {
 	const struct point *before = run_at(run, run->kill);
@@ -536,14 +550,15 @@ static void check_kill(struct claims *claims, const struct run *run)
 		    "it was not killed");
 		return;
 	}
-	for (size_t i = 0; i < run->n_points; i++) {
-		const struct point *now = &run->points[i];
+	for (size_t k = 0; k < run->n_guests; k++) {
+		const struct guest_point *was = &before->guests[k];
+		double until = stands_until(run, k);
 
-		if (now->t < run->kill || now->t > run->restart + AFTER_RESTART)
-			continue;
-		for (size_t k = 0; k < run->n_guests; k++) {
-			const struct guest_point *was = &before->guests[k], *is = &now->guests[k];
+		for (size_t i = 0; i < run->n_points; i++) {
+			const struct guest_point *is = &run->points[i].guests[k];
 
+			if (run->points[i].t < run->kill || run->points[i].t > until)
+				continue;
 			moved = fmax(moved, fabs(is->actual - was->actual));
 			/* Unknown while there is no daemon, which fmax() passes over. */
 			retargeted = fmax(retargeted, fabs(is->target - was->target));
