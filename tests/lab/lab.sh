@@ -27,7 +27,7 @@
 set -uo pipefail
 
 LAB_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-LAB_BUILD=${BALLAST_BUILD:-$LAB_TREE/build}
+LAB_BUILD=$(realpath -m "${BALLAST_BUILD:-$LAB_TREE/build}")
 LAB_PREFIX=${TMPDIR:-/tmp}/ballast-lab.
 LAB_URI=qemu:///system
 export LIBVIRT_DEFAULT_URI=$LAB_URI

@@ -21,7 +21,7 @@
 #	VM_SWAP		MiB of swap, 0 for none (512)
 
 VM_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-VM_BUILD=${BALLAST_BUILD:-$VM_TREE/build}
+VM_BUILD=$(realpath -m "${BALLAST_BUILD:-$VM_TREE/build}")
 VM_KERNEL=
 
 # vm_kernel [--unpatched]: find the kernel in the cache. BALLAST_KERNEL and BALLAST_KERNEL_UNPATCHED
