@@ -127,6 +127,9 @@ static uint64_t grant_for(const struct policy *p, const struct view *v, uint64_t
 	uint64_t lendable = less(whole - whole / POOL_KEPT_PART, p->lent);
 	uint64_t want = max_u64(p->pool, 2 * lost_in_hour(v->m));
 
+	/* What was lent before a restart isn't known: it may have been all. */
+	if (p->restarted && p->now->now_us - p->first_us < ACCEPT_FOR)
+		lendable = 0;
 	want = min_u64(min_u64(want, room), less(v->max, cap));
 	return min_u64(want, less(v->entitlement, cap) + slack + lendable);
 }
