@@ -7,7 +7,10 @@
 
 #include <errno.h>
 
-#define PAGE UINT64_C(4096)
+#define PAGE	    UINT64_C(4096)
+#define UNDONE_FOR  (600 * SECOND)
+#define UNDONE_MOST 3 /* times in that time */
+#define UNDONE_BY   (16 * MIB)
 
 static uint64_t distance(uint64_t a, uint64_t b)
 {
@@ -126,6 +129,18 @@ static void follow_rest(struct policy *p, struct view *v, uint64_t before, uint6
 		judge_strange(v, now_us);
 }
 
+/* Once or twice is bad luck. A balloon that takes back every move isn't moved again and again. */
+static void undoes(struct guest_mem *m, uint64_t now_us)
+{
+	if (now_us - m->undone_us > UNDONE_FOR)
+		m->undone = 0;
+	m->undone_us = now_us;
+	if (++m->undone < UNDONE_MOST)
+		return;
+	m->undone--;
+	back_off(m, now_us, REASON_STUCK);
+}
+
 static void follow_balloon(struct policy *p, struct view *v, uint64_t now_us)
 {
 	const struct balloon_part *part = &v->g->balloon;
@@ -142,6 +157,9 @@ static void follow_balloon(struct policy *p, struct view *v, uint64_t now_us)
 		v->m->numbers_us = max_u64(v->m->numbers_us, part->at_us);
 		if (distance(b->actual, b->target) < distance(before, b->target))
 			b->progress_us = now_us;
+		if (b->target > 0 && b->actual > before + UNDONE_BY &&
+		    b->target <= before + ACTUAL_TOLERANCE)
+			undoes(v->m, now_us);
 	}
 	/* Given back by whoever took it: ours again. */
 	if (v->m->foreign && distance(b->actual, part->maximum) <= ACTUAL_TOLERANCE) {

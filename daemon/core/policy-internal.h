@@ -119,6 +119,8 @@ struct guest_mem {
 	uint64_t relief_us, relief_granted, relief_footprint, debt;
 	uint64_t backoff_us, backoff_until_us;
 	enum reason backoff_reason;
+	uint32_t undone; /* moves of ours that the guest took back lately */
+	uint64_t undone_us; /* the last time */
 	uint64_t high_since_us; /* footprint above the cap since */
 	bool foreign;
 	enum reason observed[ACTION_MAX_ID]; /* would-be decisions that were last told */

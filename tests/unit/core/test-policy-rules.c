@@ -337,6 +337,36 @@ static void the_same_arguments_give_the_same_plan(void)
 	bench_done(&b);
 }
 
+/* A driver that is unbound and bound again, all the time: all is given back, and taken again. */
+static void a_balloon_that_takes_every_move_back_is_left_alone(void)
+{
+	uint64_t asked = 512 * MIB;
+	bool stuck = false;
+	struct bench b;
+	int moves = 0;
+
+	bench_short(&b);
+	b.settings.host.budget_hard = true;
+	for (int i = 0; i < 1600; i++) {
+		const struct decision *d;
+
+		bench_round(&b, SECOND / 4);
+		d = bench_decision(&b, 0, ACTION_BALLOON);
+		asked = d->action == ACTION_BALLOON ? d->new_target : asked;
+		moves += d->action == ACTION_BALLOON;
+		stuck |= bench_reason(&b, 0) == REASON_STUCK;
+		if (i % 16 == 8)
+			bench_balloon(&b, 0, 512 * MIB);
+		else if (i % 16 == 12)
+			bench_balloon(&b, 0, asked < 511 * MIB ? 511 * MIB : asked);
+		else if (i % 16 == 13)
+			bench_balloon(&b, 0, asked);
+	}
+	CU_ASSERT(stuck);
+	CU_ASSERT(moves <= 3);
+	bench_done(&b);
+}
+
 static const struct unit_test tests[] = {
 	TEST(observing_decides_and_carries_out_nothing),
 	TEST(the_freeze_file_stops_all_action),
@@ -356,6 +386,7 @@ static const struct unit_test tests[] = {
 	TEST(a_restart_in_the_middle_of_a_move_lets_it_end),
 	TEST(no_move_before_all_guests_were_seen),
 	TEST(the_same_arguments_give_the_same_plan),
+	TEST(a_balloon_that_takes_every_move_back_is_left_alone),
 };
 
 HARNESS_MAIN("policy-rules", tests)
