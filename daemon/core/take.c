@@ -89,7 +89,6 @@ static bool squeezable(const struct policy *p, const struct view *v)
 	return !v->excluded && v->balloons &&
 	       (!v->blind || (v->m->heard_us > 0 && v->g->settings.stale == STALE_LOWER)) &&
 	       freshness(oldest, p->now->now_us, p->fresh_us) == NUMBER_FRESH &&
-	       (v->m->relief_us == 0 || p->now->now_us - v->m->relief_us >= RELIEF_HOLD) &&
 	       (!v->observed || p->observing);
 }
 
@@ -347,7 +346,7 @@ static bool wants_dear(const struct view *v)
 static void squeeze(struct policy *p, struct view *v)
 {
 	uint64_t base = min_u64(v->actual, v->footprint);
-	uint64_t target = max_u64(less(base, base / 32), max_u64(v->entitlement, v->min));
+	uint64_t target = max_u64(less(base, base / 16), max_u64(v->entitlement, v->min));
 	uint64_t first = v->blind ? less(p->now->now_us, v->m->heard_us) : p->plan->need;
 	uint64_t operand[4] = { first, v->entitlement };
 
@@ -355,7 +354,8 @@ static void squeeze(struct policy *p, struct view *v)
 		operand[1] = v->s->take[ITEM_EXCESS];
 		operand[2] = v->entitlement;
 	}
-	if (v->blind && !grace_is_over(p, v))
+	if ((v->blind && !grace_is_over(p, v)) ||
+	    (v->m->relief_us > 0 && p->now->now_us - v->m->relief_us < RELIEF_HOLD))
 		return;
 	if (v->s->take[ITEM_EXCESS] < CHUNK_MIN || !squeezable(p, v) || v->m->balloon.moving ||
 	    p->now->now_us - v->m->take_us < max_u64(4 * v->m->dead_us, 5 * SECOND) ||
