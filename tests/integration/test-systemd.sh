@@ -234,6 +234,12 @@ probed()
 	END
 }
 
+# Straight from the daemon with its priority, and not by way of its standard error.
+journal_has()
+{
+	journalctl -q --no-pager -u ballastd _TRANSPORT=journal PRIORITY=6 | grep -q -F "$1"
+}
+
 start_guest()
 {
 	cat >/tmp/g.xml <<-END
@@ -252,6 +258,7 @@ try_daemon()
 	expect daemon-starts-under-its-unit systemctl start ballastd
 	expect daemon-runs-as-its-user-without-capabilities has_no_rights
 	expect polkit-rule-lets-it-reach-libvirt within 10 of_guest '"name": *"g"'
+	expect journal-has-its-lines within 5 journal_has 'g: found'
 	expect guest-channel-is-open-to-it within 15 of_guest '"silent"'
 	expect everybody-reads-the-status-on-the-system-bus as_nobody ballastctl --system status g
 	expect nobody-else-reloads reload_is_denied

@@ -206,7 +206,7 @@ cost_of()
 	cost=$(field "${line%%$'\n'*}" a_sample_us)
 	age=$(field "$line" slow_age_us)
 	echo "# ${line%%$'\n'*}"
-	echo "# with $(field "$line" processes) processes: $cost us of CPU a sample, swap entries $(field "$line" swap_entries) bytes, $age us old"
+	echo "# measured: the agent with $(field "$line" processes) processes: $cost us of CPU a sample, swap entries $(field "$line" swap_entries) bytes, $age us old"
 	check "sample-with-$2-processes-costs-little" "$cost us of CPU a sample" [ "$cost" -le 30000 ]
 	check "entries-of-$2-processes-are-of-an-age" "$age us" [ "$age" -le 60000000 ]
 }

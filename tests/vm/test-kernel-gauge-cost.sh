@@ -21,7 +21,7 @@ rounds=$(BALLAST_ACCEL=tcg VM_SWAP=0 VM_CPUS=1 VM_QEMU='-icount shift=0,sleep=of
 )
 cost=$(sed -n 's/.*ns_per_page=//p' <<<"$rounds" | sort -n | sed -n 3p)
 percent=$(awk -v p="${cost:-0}" -v u="$baseline" 'BEGIN { printf "%.1f", p / u * 100 }')
-echo "# instructions per page: $cost, unpatched $baseline: $percent %"
+echo "# measured: instructions per page $cost, unpatched $baseline: $percent %"
 # Below the baseline it would be the baseline that is wrong.
 if [ -n "$cost" ] && awk -v x="$percent" 'BEGIN { exit !(x >= 100 && x <= 110) }'; then
 	echo "ok exec-gauge-costs-at-most-10-percent - $percent %"
