@@ -76,8 +76,13 @@ static int parse_options(int argc, char **argv, struct options *options)
 			dprintf(STDOUT_FILENO, "%s", usage);
 			return 0;
 		default:
+			dprintf(STDERR_FILENO, "ballast-agent: --help lists the options\n");
 			return -EINVAL;
 		}
+	}
+	if (options->json && !options->once) {
+		dprintf(STDERR_FILENO, "ballast-agent: --json goes with --once; see --help\n");
+		return -EINVAL;
 	}
 	if (optind < argc) {
 		dprintf(STDERR_FILENO, "ballast-agent: unexpected argument '%s'; see --help\n",

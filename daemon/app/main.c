@@ -23,7 +23,7 @@ enum {
 };
 
 static const char usage[] =
-	"usage: ballastd [OPTION...]\n"
+	"Usage: ballastd [OPTION...]\n"
 	"\n"
 	"Balances the memory of a libvirt host's guests.\n"
 	"\n"
@@ -105,6 +105,7 @@ static int parse_options(int argc, char **argv, struct manager_options *options)
 			fputs(usage, stdout);
 			return 0;
 		default:
+			fputs("ballastd: --help lists the options\n", stderr);
 			return -EINVAL;
 		}
 	}

@@ -61,7 +61,8 @@ int manager_reload(struct manager *m, char *problem, size_t size)
 	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, now_us());
 	r = load_settings(&m->options, &settings);
 	if (r < 0) {
-		(void)snprintf(problem, size, "%s has mistakes, see the log; the old one stays",
+		(void)snprintf(problem, size,
+			       "%s has mistakes: `ballastctl check` names them; the old one stays",
 			       m->options.config_path);
 		log_error("reload: %s", problem);
 	} else {
@@ -230,10 +231,13 @@ struct manager *manager_free(struct manager *m)
 
 int manager_run(struct manager *m)
 {
-	const struct host_settings *host = &m->settings->host;
+	const char *does = "acts";
 
-	log_notice("ballastd %s %s, configuration %s", BALLAST_VERSION,
-		   host->mode == MODE_OBSERVE ? "observes (host: mode: act makes it act)" : "acts",
+	if (m->options.observe)
+		does = "observes (--observe)";
+	else if (m->settings->host.mode == MODE_OBSERVE)
+		does = "observes (host: mode: act makes it act)";
+	log_notice("ballastd %s %s, configuration %s", BALLAST_VERSION, does,
 		   m->options.config_path);
 	(void)sd_notify(0, "READY=1");
 	return sd_event_loop(m->event);

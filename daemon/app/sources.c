@@ -252,7 +252,7 @@ static void on_disconnected(struct manager *m, const struct hyp_message *message
 static void on_synced(struct manager *m)
 {
 	if (!m->current.hypervisor_ready)
-		log_info("libvirt: %zu guests", m->guests.n);
+		log_info("libvirt: %zu guest%s", m->guests.n, m->guests.n == 1 ? "" : "s");
 	m->current.hypervisor_ready = true;
 	m->hypervisor_reported = false;
 	/* A guest that comes from now on was started since: its old target is void. */
