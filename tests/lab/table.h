@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define TABLE_MISSING UINT64_MAX
 
@@ -78,7 +80,7 @@ static inline void table_head(struct json_object *line, const char *phase, bool 
 	printf("budget %s MiB, footprint %s MiB ", table_mib(budget, a), table_mib(footprint, b));
 	if (budget != TABLE_MISSING && budget > 0)
 		table_bar(footprint, budget, tty);
-	printf("%s", eol);
+	printf("  (all columns in MiB)%s", eol);
 }
 
 /* The columns of numbers, in MiB. */
@@ -104,7 +106,23 @@ static inline void table_titles(const char *eol)
 	printf("  reason%s", eol);
 }
 
-static inline void table_row(const char *name, struct json_object *guest, const char *eol)
+/* What fits beside the numbers, with the last column free for what ends the line. */
+static inline void table_reason(const char *text, bool tty)
+{
+	int left = 1 << 10, used = 8 + 1 + 9 + 2;
+	struct winsize size;
+
+	for (size_t i = 0; i < TABLE_COLUMNS; i++)
+		used += table_columns[i].width;
+	if (tty && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > used + 4)
+		left = size.ws_col - used - 1;
+	if (strlen(text) > (size_t)left)
+		printf("  %.*s...", left - 3, text);
+	else
+		printf("  %s", text);
+}
+
+static inline void table_row(const char *name, struct json_object *guest, bool tty)
 {
 	char buf[16];
 
@@ -112,7 +130,8 @@ static inline void table_row(const char *name, struct json_object *guest, const 
 	for (size_t i = 0; i < TABLE_COLUMNS; i++)
 		printf("%*s", table_columns[i].width,
 		       table_mib(table_number(guest, table_columns[i].path), buf));
-	printf("  %s%s", table_text(guest, "text", table_text(guest, "reason", "-")), eol);
+	table_reason(table_text(guest, "text", table_text(guest, "reason", "-")), tty);
+	printf("%s", tty ? "\033[K\n" : "\n");
 }
 
 /**
@@ -136,7 +155,7 @@ static inline void table_draw(struct json_object *line, const char *phase, bool 
 	if (json_object_object_get_ex(line, "guests", &guests)) {
 		json_object_object_foreach(guests, name, guest)
 		{
-			table_row(name, guest, eol);
+			table_row(name, guest, tty);
 			rows++;
 		}
 	}
