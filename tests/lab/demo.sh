@@ -104,7 +104,10 @@ outside()
 phase()
 {
 	printf '%s\n' "$*" >"$LAB_DIR/phase"
-	[ -t 1 ] || printf '== %s\n' "$*"
+	# On a terminal the table says it, once it is there.
+	if ! [ -t 1 ] || [ -z "${watch:-}" ]; then
+		printf '== %s\n' "$*"
+	fi
 }
 
 mark()
