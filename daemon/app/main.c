@@ -145,9 +145,7 @@ int main(int argc, char **argv)
 	raise_file_limit();
 	r = manager_new(&manager, &options);
 	if (r < 0) {
-		/* Mistakes of the configuration and another instance have said enough. */
-		if (r != -EINVAL && r != -EBUSY)
-			log_error("can't start: %s", strerror(-r));
+		log_error("can't start: %s", strerror(-r));
 		return EXIT_FAILURE;
 	}
 	r = manager_run(manager);

@@ -216,4 +216,22 @@ static inline enum reason bench_reason(const struct bench *b, int i)
 	return b->plan.verdicts[i].reason;
 }
 
+/* Short of memory, with much free and lazyfree memory in both guests. */
+static inline void bench_short(struct bench *b)
+{
+	bench_init(b, 2);
+	bench_settle(b);
+	bench_budget(b, 300);
+}
+
+/* Ten rounds in which nothing is taken from the guest, for this reason. */
+static inline void bench_expect_left_alone(struct bench *b, int i, enum reason reason)
+{
+	for (int k = 0; k < 10; k++) {
+		bench_round(b, SECOND);
+		CU_ASSERT(!bench_did(b, i, ACTION_BALLOON) && !bench_did(b, i, ACTION_SHED));
+	}
+	CU_ASSERT_EQUAL(bench_reason(b, i), reason);
+}
+
 #endif

@@ -2,23 +2,6 @@
 /* Agents that are missing, silent, late, old or lying, and guests without one. */
 #include "tests/unit/core/bench.h"
 
-/* Short of memory, with much free and lazyfree memory in both guests. */
-static void bench_short(struct bench *b)
-{
-	bench_init(b, 2);
-	bench_settle(b);
-	bench_budget(b, 300);
-}
-
-static void expect_left_alone(struct bench *b, int i, enum reason reason)
-{
-	for (int k = 0; k < 10; k++) {
-		bench_round(b, SECOND);
-		CU_ASSERT(!bench_did(b, i, ACTION_BALLOON) && !bench_did(b, i, ACTION_SHED));
-	}
-	CU_ASSERT_EQUAL(bench_reason(b, i), reason);
-}
-
 /* virtio-win: last_update frozen; vdsm: half-collected data made the target 0. */
 static void statistics_that_stopped_stop_the_taking(void)
 {
@@ -32,7 +15,7 @@ static void statistics_that_stopped_stop_the_taking(void)
 	for (int i = 0; i < 5; i++)
 		bench_round(&b, SECOND);
 	bench_budget(&b, 300);
-	expect_left_alone(&b, 0, REASON_NO_NUMBERS);
+	bench_expect_left_alone(&b, 0, REASON_NO_NUMBERS);
 	bench_done(&b);
 }
 
@@ -43,7 +26,7 @@ static void a_guest_without_driver_says_so(void)
 	bench_short(&b);
 	b.guests[1].agent = (struct agent_part){ .link = AGENT_NONE };
 	policy_forget(b.policy, 1);
-	expect_left_alone(&b, 1, REASON_NO_DRIVER);
+	bench_expect_left_alone(&b, 1, REASON_NO_DRIVER);
 	bench_done(&b);
 }
 

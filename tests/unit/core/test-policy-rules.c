@@ -5,23 +5,6 @@
  */
 #include "tests/unit/core/bench.h"
 
-/* Short of memory, with much free and lazyfree memory in both guests. */
-static void bench_short(struct bench *b)
-{
-	bench_init(b, 2);
-	bench_settle(b);
-	bench_budget(b, 300);
-}
-
-static void expect_left_alone(struct bench *b, int i, enum reason reason)
-{
-	for (int k = 0; k < 10; k++) {
-		bench_round(b, SECOND);
-		CU_ASSERT(!bench_did(b, i, ACTION_BALLOON) && !bench_did(b, i, ACTION_SHED));
-	}
-	CU_ASSERT_EQUAL(bench_reason(b, i), reason);
-}
-
 static void observing_decides_and_carries_out_nothing(void)
 {
 	struct bench b;
@@ -65,7 +48,7 @@ static void a_guest_that_is_only_observed_is_not_counted_on(void)
 
 	bench_short(&b);
 	b.guests[0].settings.manage = MANAGE_OBSERVE;
-	expect_left_alone(&b, 0, REASON_OBSERVE);
+	bench_expect_left_alone(&b, 0, REASON_OBSERVE);
 	bench_done(&b);
 }
 
@@ -75,7 +58,7 @@ static void an_unmanaged_guest_is_left_alone(void)
 
 	bench_short(&b);
 	b.guests[0].settings.manage = MANAGE_NO;
-	expect_left_alone(&b, 0, REASON_UNMANAGED);
+	bench_expect_left_alone(&b, 0, REASON_UNMANAGED);
 	CU_ASSERT(b.plan.footprint >= 200 * MIB); /* and its cost counts */
 	bench_done(&b);
 }
@@ -90,7 +73,7 @@ static void a_guest_that_does_not_run_is_left_alone(void)
 		bench_short(&b);
 		b.guests[0].phase = phase;
 		b.guests[0].agent.pressure_at_us = b.now.now_us;
-		expect_left_alone(&b, 0, REASON_PHASE);
+		bench_expect_left_alone(&b, 0, REASON_PHASE);
 		bench_done(&b);
 	}
 }
@@ -106,7 +89,7 @@ static void pinned_memory_is_refused_with_its_reason(void)
 
 		bench_short(&b);
 		b.guests[0].obstacles = obstacles[i];
-		expect_left_alone(&b, 0, REASON_PINNED);
+		bench_expect_left_alone(&b, 0, REASON_PINNED);
 		bench_done(&b);
 	}
 }
@@ -128,7 +111,7 @@ static void without_the_hypervisor_nothing_moves(void)
 
 	bench_short(&b);
 	b.now.hypervisor_ready = false;
-	expect_left_alone(&b, 0, REASON_NO_HYPERVISOR);
+	bench_expect_left_alone(&b, 0, REASON_NO_HYPERVISOR);
 	bench_done(&b);
 }
 
@@ -202,7 +185,7 @@ static void a_change_that_is_not_ours_is_left_to_whoever_made_it(void)
 	bench_balloon(&b, 0, 400 * MIB);
 	bench_round(&b, SECOND);
 	CU_ASSERT(!bench_did(&b, 0, ACTION_BALLOON));
-	expect_left_alone(&b, 0, REASON_FOREIGN);
+	bench_expect_left_alone(&b, 0, REASON_FOREIGN);
 	CU_ASSERT_EQUAL(policy_target(b.policy, 0), 400 * MIB);
 	bench_balloon(&b, 0, 512 * MIB); /* they gave it back */
 	for (int i = 0; i < 4; i++)
@@ -235,7 +218,7 @@ static void a_guest_that_deflates_by_itself_is_followed_and_left_alone(void)
 		followed |= d->reason == REASON_AUTODEFLATED;
 	}
 	CU_ASSERT(followed);
-	expect_left_alone(&b, 0, REASON_AUTODEFLATED);
+	bench_expect_left_alone(&b, 0, REASON_AUTODEFLATED);
 	bench_done(&b);
 }
 
