@@ -51,6 +51,7 @@ struct domain {
 	bool answered; /* its QEMU has answered since we are connected */
 	bool in_call; /* a call to this domain alone is under way */
 	bool hung; /* a call to this domain has missed its deadline and hasn't returned */
+	bool doubted, asked_again; /* in a round: its answer was little; is asked once more */
 	bool mute; /* its statistics are kept from us while something hangs */
 	UT_hash_handle hh;
 };

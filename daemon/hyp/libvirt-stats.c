@@ -3,8 +3,10 @@
  * Statistics. Normally one call brings those of all guests. It hangs when a single QEMU does; then
  * the other thread of the lane goes guest by guest. The hung call holds its guest's job, so that
  * for this guest a call with NOWAIT comes back at once with only what libvirtd knows by itself:
- * it is mute, and costs no second call. A guest whose own call misses the deadline is hung, and is
- * left out until that call returns.
+ * it is mute, and costs no call that hangs. But a hung call that comes back goes on to the guests
+ * behind, and holds the job of each of them for a moment: a guest is asked once more, some time
+ * later, before it is called mute. A guest whose own call misses the deadline is hung, and is left
+ * out until that call returns.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 #include "daemon/util/parse.h"
 #include "daemon/util/time.h"
 
-#define WHAT (VIR_DOMAIN_STATS_STATE | VIR_DOMAIN_STATS_BALLOON)
+#define WHAT	      (VIR_DOMAIN_STATS_STATE | VIR_DOMAIN_STATS_BALLOON)
+#define PASSING_BY_US (100 * USEC_PER_MSEC) /* many times what one guest's answer takes */
 
 void stats_round_end(struct hyp *h, int code)
 {
@@ -120,7 +123,14 @@ static void note_completeness(struct hyp *h, struct domain *domain, bool complet
 		domain_set_suspect(h, domain, &domain->mute, true);
 }
 
-static void publish(struct hyp *h, const virDomainStatsRecord *record)
+/* Is a call that hangs the likely reason why so little came, for the first time? */
+static bool is_doubtful(const struct hyp *h, const struct domain *domain, const struct job *job)
+{
+	return job->kind == JOB_SIFT && !domain->mute && !domain->asked_again &&
+	       lane_overdue(&h->stats);
+}
+
+static void publish(struct hyp *h, const virDomainStatsRecord *record, const struct job *job)
 {
 	struct hyp_message message;
 	struct domain *domain;
@@ -134,6 +144,9 @@ static void publish(struct hyp *h, const virDomainStatsRecord *record)
 	if (!domain)
 		return;
 	read_record(record, &numbers);
+	domain->doubted = !numbers.stats.complete && is_doubtful(h, domain, job);
+	if (domain->doubted)
+		return;
 	numbers.stats.updated = note_update(domain, numbers.last_update);
 	note_completeness(h, domain, numbers.stats.complete);
 	domain_set_phase(h, domain, numbers.stats.phase);
@@ -160,7 +173,7 @@ static bool is_job_check_due(struct hyp *h, const uint8_t uuid[16])
 	const struct domain *domain = domain_find(h, uuid);
 
 	return domain && domain->answered && !domain->in_call && !domain->hung && !domain->mute &&
-	       (domain->migrating || !domain->job_checked);
+	       !domain->doubted && (domain->migrating || !domain->job_checked);
 }
 
 static void note_job(struct hyp *h, const uint8_t uuid[16], bool active)
@@ -241,7 +254,7 @@ static void take_records(struct worker *worker, virDomainStatsRecordPtr *records
 
 	(void)pthread_mutex_lock(&h->lock);
 	for (int i = 0; i < n && in_time && is_current(h, generation, job); i++)
-		publish(h, records[i]);
+		publish(h, records[i], job);
 	(void)pthread_mutex_unlock(&h->lock);
 	for (int i = 0; i < n && in_time; i++)
 		check_job(worker, records[i]->dom, job);
@@ -257,10 +270,11 @@ static void round_through(struct hyp *h, uint64_t generation, const struct job *
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
-/* Whether to ask a domain by itself. */
-static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, const struct job *job)
+/* Whether to ask a domain by itself, or, with @again, once more. */
+static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, const struct job *job,
+		       bool again)
 {
-	const struct domain *domain;
+	struct domain *domain;
 	uint8_t uuid[16];
 	bool askable;
 
@@ -268,28 +282,64 @@ static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, con
 		return false;
 	(void)pthread_mutex_lock(&h->lock);
 	domain = domain_find(h, uuid);
-	askable = domain && !domain->in_call && is_current(h, generation, job);
+	askable = domain && !domain->in_call && is_current(h, generation, job) &&
+		  (!again || domain->doubted);
+	if (askable) {
+		domain->asked_again = again;
+		domain->doubted = false;
+	}
 	(void)pthread_mutex_unlock(&h->lock);
 	return askable;
+}
+
+static void ask_each(struct worker *worker, virConnectPtr conn, virDomainPtr *doms, int n,
+		     uint64_t generation, const struct job *job, bool again)
+{
+	virDomainStatsRecordPtr *records = NULL;
+	bool in_time = false;
+
+	for (int i = 0; i < n; i++) {
+		int n_records;
+
+		if (!is_askable(worker->lane->hyp, doms[i], generation, job, again))
+			continue;
+		n_records = ask(worker, conn, doms[i], job, &records, &in_time);
+		take_records(worker, records, n_records, generation, job, in_time);
+	}
+}
+
+/* Let the call that came back get past those whose job it held. Returns whether there are any. */
+static bool let_pass(struct hyp *h)
+{
+	uint64_t until_us = now_us() + PASSING_BY_US;
+	struct timespec until = { .tv_sec = (time_t)(until_us / USEC_PER_SEC),
+				  .tv_nsec = (long)(until_us % USEC_PER_SEC * NSEC_PER_USEC) };
+	struct domain *domain, *next;
+	bool doubted = false;
+
+	(void)pthread_mutex_lock(&h->lock);
+	HASH_ITER (hh, h->domains, domain, next)
+		doubted = doubted || domain->doubted;
+	while (doubted && lane_overdue(&h->stats) && !h->stopping)
+		if (pthread_cond_timedwait(&h->stats.wake, &h->lock, &until) == ETIMEDOUT)
+			break;
+	(void)pthread_mutex_unlock(&h->lock);
+	return doubted;
 }
 
 static void sift(struct worker *worker, virConnectPtr conn, uint64_t generation,
 		 const struct job *job)
 {
 	struct hyp *h = worker->lane->hyp;
-	virDomainStatsRecordPtr *records = NULL;
 	virDomainPtr *doms = NULL;
-	bool in_time = false;
-	int n, n_records;
+	int n;
 
 	n = virConnectListAllDomains(conn, &doms, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
-	for (int i = 0; i < n; i++) {
-		if (is_askable(h, doms[i], generation, job)) {
-			n_records = ask(worker, conn, doms[i], job, &records, &in_time);
-			take_records(worker, records, n_records, generation, job, in_time);
-		}
+	ask_each(worker, conn, doms, n, generation, job, false);
+	if (let_pass(h))
+		ask_each(worker, conn, doms, n, generation, job, true);
+	for (int i = 0; i < n; i++)
 		(void)virDomainFree(doms[i]);
-	}
 	free(doms);
 	round_through(h, generation, job, -ETIMEDOUT);
 }
@@ -316,7 +366,10 @@ void stats_run(struct worker *worker, virConnectPtr conn, uint64_t generation,
 	int n;
 
 	if (job->kind == JOB_SIFT || has_suspects(h)) {
-		sift(worker, conn, generation, job);
+		struct job by_guest = *job;
+
+		by_guest.kind = JOB_SIFT;
+		sift(worker, conn, generation, &by_guest);
 		return;
 	}
 	n = ask(worker, conn, NULL, job, &records, &in_time);
