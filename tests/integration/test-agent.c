@@ -1,15 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The agent's session: what it says, and what it does when it is told to. */
+#include <stdlib.h>
+
 #include "tests/integration/agent-bench.h"
+
+/* Less than the second after which a sample is due anyway. The agent's clock is ours. */
+#define AT_ONCE_US    900000
+
+#define INTERVALS_MAX 9
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/*
+ * The median of the times between the last sample and the @n that follow, by the agent's clock:
+ * one that was late, for the machine had no time for it, doesn't count. @ret: the last of them.
+ */
+static uint64_t usual_interval_us(struct bench *b, size_t n, struct wire_message *ret)
+{
+	uint64_t interval_us[INTERVALS_MAX], last_us = b->peer.clock_us;
+
+	CU_ASSERT_FATAL(n <= INTERVALS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		CU_ASSERT_FATAL(peer_wait(&b->peer, WIRE_SAMPLE, ret, SOON_MS));
+		interval_us[i] = ret->sample.clock_us - last_us;
+		last_us = ret->sample.clock_us;
+	}
+	qsort(interval_us, n, sizeof(interval_us[0]), compare);
+	return interval_us[n / 2];
+}
 
 static void hello_comes_first_then_a_sample_at_once_then_one_a_second(void)
 {
 	struct wire_message msg;
-	uint64_t first;
+	uint64_t hello_us, usual_us;
 	struct bench b;
 
 	setup(&b);
-	CU_ASSERT_FATAL(peer_next(&b.peer, &msg, 500));
+	hello_us = b.peer.clock_us;
+	CU_ASSERT_FATAL(peer_next(&b.peer, &msg, SOON_MS));
 	CU_ASSERT_EQUAL_FATAL(msg.type, WIRE_SAMPLE);
 	CU_ASSERT_EQUAL(msg.seq, 1);
 	CU_ASSERT_EQUAL(msg.sample.stats.value[STAT_FREE], UINT64_C(102400) << 10);
@@ -17,10 +50,9 @@ static void hello_comes_first_then_a_sample_at_once_then_one_a_second(void)
 	CU_ASSERT_FALSE(stat_has(&msg.sample.stats, STAT_STEAL_EXEC));
 	CU_ASSERT_EQUAL(msg.sample.approximate,
 			UINT64_C(1) << STAT_LAZYFREE | UINT64_C(1) << STAT_EXEC_MAPPED);
-	first = msg.sample.clock_us;
-	CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
-	CU_ASSERT(msg.sample.clock_us - first > 900000);
-	CU_ASSERT(msg.sample.clock_us - first < 1500000);
+	CU_ASSERT(msg.sample.clock_us - hello_us < AT_ONCE_US);
+	usual_us = usual_interval_us(&b, 3, &msg);
+	CU_ASSERT(usual_us > 900000 && usual_us < 1500000);
 	CU_ASSERT_EQUAL(msg.sample.cause, WIRE_CAUSE_TIMER);
 	teardown(&b);
 }
@@ -40,19 +72,21 @@ static void hello_is_repeated_with_the_same_nonce(void)
 
 static void rate_is_taken_at_once(void)
 {
+	uint64_t asked_us, usual_us;
 	struct wire_message msg;
-	unsigned int n = 0;
 	struct bench b;
-	uint64_t end;
 
 	setup(&b);
+	CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
+	asked_us = peer_now_us();
 	msg = peer_command(&b.peer, WIRE_RATE);
 	msg.rate.interval_ms = 100;
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
-	end = peer_now_us() + 1000000;
-	while (peer_now_us() < end && peer_wait(&b.peer, WIRE_SAMPLE, &msg, 1000))
-		n++;
-	CU_ASSERT(n >= 7 && n <= 12);
+	CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
+	CU_ASSERT(msg.sample.clock_us - asked_us < AT_ONCE_US);
+	CU_ASSERT_EQUAL(msg.sample.interval_ms, 100);
+	usual_us = usual_interval_us(&b, 9, &msg);
+	CU_ASSERT(usual_us > 80000 && usual_us < 140000);
 	CU_ASSERT_EQUAL(msg.sample.interval_ms, 100);
 	teardown(&b);
 }
@@ -61,13 +95,19 @@ static void sample_that_is_asked_for_comes_at_once(void)
 {
 	struct wire_message msg;
 	struct bench b;
+	uint64_t asked_us;
 
 	setup(&b);
 	CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
 	msg = peer_command(&b.peer, WIRE_SAMPLE_NOW);
+	asked_us = peer_now_us();
 	CU_ASSERT(peer_send(&b.peer, &msg));
-	CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, 500));
+	/* One that was due may come between. */
+	do {
+		CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
+	} while (msg.sample.cause == WIRE_CAUSE_TIMER && peer_now_us() - asked_us < 5000000);
 	CU_ASSERT_EQUAL(msg.sample.cause, WIRE_CAUSE_ASKED);
+	CU_ASSERT(msg.sample.clock_us - asked_us < AT_ONCE_US);
 	teardown(&b);
 }
 
@@ -201,11 +241,11 @@ static bool becomes(struct bench *b, const char *path, const char *want, int tim
 	return false;
 }
 
-static void lease_a_second(struct bench *b)
+static void lease_three_seconds(struct bench *b)
 {
 	struct wire_message msg = peer_command(&b->peer, WIRE_WELCOME);
 
-	msg.welcome.lease_ms = 1000;
+	msg.welcome.lease_ms = 3000;
 	CU_ASSERT(peer_send(&b->peer, &msg));
 }
 
@@ -215,15 +255,15 @@ static void silent_hosts_lease_ends(void)
 	struct bench b;
 
 	setup(&b);
-	lease_a_second(&b);
+	lease_three_seconds(&b);
 	msg = profile(&b, 10);
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
-	for (int i = 0; i < 3; i++) {
-		(void)usleep(600000);
-		lease_a_second(&b);
+	for (int i = 0; i < 5; i++) {
+		(void)usleep(1000000);
+		lease_three_seconds(&b);
 		CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
 	}
-	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 2000));
+	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));
 	teardown(&b);
 }
 
@@ -233,12 +273,12 @@ static void host_that_has_gone_loses_its_lease_too(void)
 	struct bench b;
 
 	setup(&b);
-	lease_a_second(&b);
+	lease_three_seconds(&b);
 	msg = profile(&b, 10);
 	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
 	peer_close(&b.peer);
 	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
-	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 2500));
+	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));
 	teardown(&b);
 }
 
@@ -329,7 +369,7 @@ static void shed_is_bounded_answered_and_does_not_stop_the_samples(void)
 	CU_ASSERT_EQUAL(msg.result.asked, UINT64_C(1) << 40);
 	CU_ASSERT_EQUAL(msg.result.done, 0); /* nothing reclaims in a made-up guest */
 	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, RECLAIM), "4194304 swappiness=0");
-	CU_ASSERT(peer_wait(&b.peer, WIRE_SAMPLE, &msg, 1500));
+	CU_ASSERT(peer_wait(&b.peer, WIRE_SAMPLE, &msg, SOON_MS));
 	teardown(&b);
 }
 
