@@ -24,6 +24,8 @@ trap cleanup EXIT
 start_server()
 {
 	mkfifo "$folder/stdin"
+	# The one before has left its "ready" there.
+	: >"$folder/log"
 	"$build/tests/integration/status-server" "$folder" "$@" <"$folder/stdin" >"$folder/log" &
 	server=$!
 	exec 3>"$folder/stdin"
