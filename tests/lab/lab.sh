@@ -66,8 +66,10 @@ lab_enter()
 	lab_sweep
 	LAB_DIR=$(mktemp -d "${LAB_PREFIX}XXXXXX") || lab_fail "no folder below ${TMPDIR:-/tmp}"
 	chmod 755 "$LAB_DIR"
-	exec {LAB_LOCK}>"$LAB_DIR/lock"
+	# Nobody sees a lock that isn't held yet: another's lab_sweep would take it for a dead lab's.
+	exec {LAB_LOCK}>"$LAB_DIR/lock.new"
 	flock -n "$LAB_LOCK" || lab_fail "$LAB_DIR is in use"
+	mv "$LAB_DIR/lock.new" "$LAB_DIR/lock" || exit 1
 	export LAB_DIR LAB_INSIDE=1
 
 	# The child dies with this process; the namespace dies with the child.
@@ -105,7 +107,8 @@ lab_sweep()
 	local dir
 	for dir in "$LAB_PREFIX"*; do
 		[ -f "$dir/lock" ] || continue
-		(flock -n 9 && rm -rf "$dir") 9>>"$dir/lock"
+		# For reading: another sweep may have removed it by now, and it must not come back.
+		(flock -n 9 && rm -rf "$dir") 2>/dev/null 9<"$dir/lock"
 	done
 }
 
@@ -219,10 +222,11 @@ lab_stop()
 	LAB_LIBVIRTD=
 }
 
-# lab_until SECONDS CMD...: repeat CMD until it succeeds.
+# lab_until SECONDS CMD...: repeat CMD until it succeeds, for SECONDS at least: the second that has
+# begun doesn't count.
 lab_until()
 {
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1 + 1))
 	shift
 	until "$@" 2>/dev/null; do
 		[ "$SECONDS" -lt "$end" ] || return 1
