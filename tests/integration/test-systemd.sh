@@ -162,16 +162,14 @@ probe()
 # expect NAME COMMAND...
 expect()
 {
-	local name=$1
+	local name=$1 verdict="ok $1"
 	shift
-	if "$@"; then
-		echo "ok $name"
-	else
+	if ! "$@"; then
 		echo "--- $name: $*"
 		systemctl status --no-pager -l ballastd ballastd-release ballast-agent probe
-		echo "not ok $name"
-	fi > >(tee >(grep -E '^(not )?ok ' >>/run/test/results)) 2>&1
-	wait $!
+		verdict="not ok $name"
+	fi
+	echo "$verdict" | tee -a /run/test/results
 }
 
 # within SECONDS COMMAND...: comes true in that time?
