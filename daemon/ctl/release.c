@@ -34,11 +34,20 @@ static void ignore_error(void *userdata, virErrorPtr error)
 DEFINE_CLEANUP(virConnectPtr, virConnectClose);
 DEFINE_CLEANUP(virDomainPtr, virDomainFree);
 
-/* Whether the last error says that the domain has gone or stopped meanwhile: nothing to release. */
-static bool is_gone(virDomainPtr domain)
+DEFINE_CLEANUP(virErrorPtr, virFreeError);
+
+/* A domain that has gone or stopped meanwhile has nothing to be released. */
+static int not_released(virDomainPtr domain, const char *name)
 {
-	return virGetLastErrorCode() == VIR_ERR_NO_DOMAIN ||
-	       (domain && virDomainIsActive(domain) == 0);
+	/* Saved, as the next call begins with none. */
+	_cleanup_(virFreeErrorp) virErrorPtr error = virSaveLastError();
+
+	if ((error && error->code == VIR_ERR_NO_DOMAIN) ||
+	    (domain && virDomainIsActive(domain) == 0))
+		return CTL_OK;
+	complain("%s: not released: %s", name,
+		 error && error->message ? error->message : "libvirt doesn't say why");
+	return CTL_FAILED;
 }
 
 static int release_domain(const char *uri, const unsigned char *uuid, const char *name)
@@ -62,10 +71,7 @@ static int release_domain(const char *uri, const unsigned char *uuid, const char
 			return CTL_OK;
 		}
 	}
-	if (is_gone(domain))
-		return CTL_OK;
-	complain("%s: not released: %s", name, virGetLastErrorMessage());
-	return CTL_FAILED;
+	return not_released(domain, name);
 }
 
 /* The children under way. */
