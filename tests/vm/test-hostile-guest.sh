@@ -63,6 +63,12 @@ keeps_its_own()
 	[ "$now" -ge $((least * 3 / 4)) ]
 }
 
+# Has the neighbour as much as before any attack?
+has_it_all()
+{
+	[ "$(guest neighbour .actual)" -ge $((192 << 20)) ]
+}
+
 # attack MODE...: guests of these modes, and a host that is short; what comes of it.
 attack()
 {
@@ -96,7 +102,7 @@ attack()
 		virsh -q destroy "$mode"
 	done
 	set_budget $((4 << 30))
-	lab_until 20 [ "$(guest neighbour .actual)" -ge $((192 << 20)) ]
+	check "the-neighbour-has-it-all-after-${modes// /-}" lab_until 20 has_it_all
 }
 
 set_budget()
@@ -123,7 +129,7 @@ cat >"$LAB_DIR/ballast.yaml" <<-EOF
 	  min: 48MiB
 EOF
 lab_daemon "$LAB_DIR/ballast.yaml"
-lab_until 15 lab_agents 1
+check the-neighbour-has-an-agent lab_until 15 lab_agents 1
 attack flood sessions noise
 attack wraps pressure results
 attack text half slow
