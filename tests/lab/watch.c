@@ -196,6 +196,7 @@ static void put_balloon(struct watch *watch, const char *name, struct json_objec
 {
 	virDomainMemoryStatStruct stats[VIR_DOMAIN_MEMORY_STAT_NR];
 	virDomainPtr domain = virDomainLookupByName(watch->libvirt, name);
+	double at;
 	int n;
 
 	*ret_maximum = 0;
@@ -204,9 +205,14 @@ static void put_balloon(struct watch *watch, const char *name, struct json_objec
 	*ret_maximum = (uint64_t)virDomainGetMaxMemory(domain) * 1024;
 	put_bytes(object, "maximum", *ret_maximum);
 	n = virDomainMemoryStats(domain, stats, VIR_DOMAIN_MEMORY_STAT_NR, 0);
-	for (int i = 0; i < n; i++)
-		if (stats[i].tag == VIR_DOMAIN_MEMORY_STAT_ACTUAL_BALLOON)
-			put_bytes(object, "actual", stats[i].val * 1024);
+	at = now(CLOCK_MONOTONIC);
+	for (int i = 0; i < n; i++) {
+		if (stats[i].tag != VIR_DOMAIN_MEMORY_STAT_ACTUAL_BALLOON)
+			continue;
+		/* Of its own, since what the sample reads after it may take long. */
+		json_object_object_add(object, "actual_at", json_object_new_double(at));
+		put_bytes(object, "actual", stats[i].val * 1024);
+	}
 	virDomainFree(domain);
 }
 

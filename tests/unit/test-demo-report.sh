@@ -15,13 +15,14 @@ record()
 {
 	awk -v sett=4 -v lazy_at=2 -v cache_at=3 -v steal=0 -v oom=0 -v cpu=10000 -v faults=0 \
 		-v wrong=0 -v seen=1 -v relief=0.25 -v back=1 -v rss=4 -v dcpu=0.003 -v turn=0 \
-		-v killed=0 -v rise=0 -v low=0 -v act=1 -v inflate=0 -v gives=120 -v again=0 \
+		-v killed=0 -v rise=0 -v low=0 -v act=1 -v inflate=0 -v gives=120 -v again=0 -v took=0 \
 		"${@/#/-v}" '
 	function mib(n) { return sprintf("%.0f", n * 1048576) }
 	function guest(name, ram, actual, target, lazy, cache, text, free)
 	{
-		printf "%s\"%s\":{\"pid\":9,\"cpu\":%.3f,\"maximum\":%s,\"actual\":%s,\"ram\":%s",
-			sep, name, 100 + t * cpu / 1e6, mib(512), mib(actual), mib(ram)
+		printf "%s\"%s\":{\"pid\":9,\"cpu\":%.3f,\"maximum\":%s,\"actual_at\":%.3f," \
+			"\"actual\":%s,\"ram\":%s",
+			sep, name, 100 + t * cpu / 1e6, mib(512), t + 500 - took, mib(actual), mib(ram)
 		sep = ","
 		if (!down)
 			printf ",\"ballast\":{\"name\":\"%s\",\"target\":%s,\"minimum\":%s," \
@@ -132,6 +133,7 @@ expect below-minimum none-below-min low=210
 expect a-reversal no-reversals turn=10
 expect a-slow-return back-at-maximum back=7
 expect a-slow-relief relief-at-once relief=1.5
+expect a-relief-seen-by-a-slow-sample "" relief=1 took=0.2
 expect a-move-within-the-dead-band "" turn=2
 expect a-fat-daemon daemon-memory rss=9
 expect a-busy-daemon daemon-cpu dcpu=0.02

@@ -447,10 +447,12 @@ static double relief_time(const struct run *run, const struct decision_point *re
 	double arrival = relief->t - relief->latency;
 	double before = run_at(run, relief->t - 0.01)->guests[relief->guest].actual;
 
-	for (size_t i = 0; i < run->n_points; i++)
-		if (run->points[i].t > relief->t &&
-		    run->points[i].guests[relief->guest].actual > before)
-			return run->points[i].t - arrival;
+	for (size_t i = 0; i < run->n_points; i++) {
+		const struct guest_point *guest = &run->points[i].guests[relief->guest];
+
+		if (guest->actual_at > relief->t && guest->actual > before)
+			return guest->actual_at - arrival;
+	}
 	return INFINITY;
 }
 

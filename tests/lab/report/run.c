@@ -99,6 +99,7 @@ static void read_guest(struct guest_point *point, struct json_object *guest, dou
 	point->ram = number(guest, "ram");
 	point->cpu = number(guest, "cpu");
 	point->actual = number(guest, "actual");
+	point->actual_at = number(guest, "actual_at");
 	point->maximum = number(guest, "maximum");
 	json_object_object_get_ex(guest, "ballast", &status);
 	read_status(point, status, t);
@@ -291,6 +292,7 @@ static void shift(struct run *run, double cut)
 	for (size_t i = 0; i < run->n_points; i++) {
 		run->points[i].t -= cut;
 		for (size_t k = 0; k < run->n_guests; k++) {
+			run->points[i].guests[k].actual_at -= cut;
 			run->points[i].guests[k].stats_at -= cut;
 			run->points[i].guests[k].pressure_at -= cut;
 		}

@@ -18,6 +18,7 @@ struct guest_point {
 	double ram; /* what its memory costs the host: its RAM mapping in smaps */
 	double cpu; /* seconds of CPU time that its QEMU took so far */
 	double actual, maximum; /* as the hypervisor says */
+	double actual_at; /* when it had said it; the sample itself is of when all was read */
 	double target, minimum; /* as ballastd says, like all below */
 	double stats_at; /* when the guest's numbers arrived */
 	double pressure_at; /* when its last pressure frame arrived */
