@@ -101,7 +101,7 @@ struct hyp_message {
 	enum hyp_kind kind;
 	uint64_t at_us; /* when libvirt said so */
 	uint8_t uuid[16]; /* of the guest, where it is about one */
-	char name[GUEST_NAME_MAX];
+	char name[GUEST_NAME_MAX]; /* "" where HYP_CALL_DONE is about a guest that has gone */
 	char text[HYP_TEXT_MAX]; /* a reason for a person, may be "" */
 	int code; /* libvirt's error code where text comes from libvirt */
 	union {

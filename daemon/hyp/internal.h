@@ -181,6 +181,9 @@ bool lane_full(const struct lane *lane); /* with the lock held: all its calls ar
 void call_begin(struct worker *worker, const struct job *job, const uint8_t *uuid,
 		uint64_t deadline_us); /* with the lock held; @uuid NULL: for all domains */
 bool call_end(struct worker *worker); /* with the lock held; was it in time? */
+/* Queue HYP_CALL_DONE, also of a guest that has gone; with the lock held. */
+void call_done(struct hyp *h, const struct job *job, uint64_t sent_us, int status, int code,
+	       const char *text);
 void act_run(struct worker *worker, virConnectPtr conn, uint64_t generation, const struct job *job);
 
 /* libvirt-stats.c */

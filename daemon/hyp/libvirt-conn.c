@@ -121,19 +121,11 @@ static void disconnect_lane(struct hyp *h, struct lane *lane)
 /* Answer what will never be carried out; with the lock held. */
 static void fail_jobs(struct hyp *h)
 {
-	struct hyp_message message;
-	struct domain *domain;
 	struct job job;
 
-	while (job_take(&h->act.jobs, &job)) {
-		domain = domain_find(h, job.uuid);
-		if (job.kind != JOB_BALLOON || !domain)
-			continue;
-		message = message_for(HYP_CALL_DONE, domain);
-		message.call = (struct hyp_call){ job.target, -ENOTCONN, job.queued_us };
-		(void)snprintf(message.text, sizeof(message.text), "not connected");
-		hyp_push(h, &message);
-	}
+	while (job_take(&h->act.jobs, &job))
+		if (job.kind == JOB_BALLOON)
+			call_done(h, &job, job.queued_us, -ENOTCONN, 0, "not connected");
 	jobs_drop(&h->stats.jobs);
 	jobs_drop(&h->jobs);
 	if (h->round_active)

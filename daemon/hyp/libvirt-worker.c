@@ -64,8 +64,8 @@ bool lane_full(const struct lane *lane)
 	return true;
 }
 
-static void push_done(struct hyp *h, const struct job *job, uint64_t sent_us, int status, int code,
-		      const char *text)
+void call_done(struct hyp *h, const struct job *job, uint64_t sent_us, int status, int code,
+	       const char *text)
 {
 	const struct domain *domain = domain_find(h, job->uuid);
 	struct hyp_message message = { .kind = HYP_CALL_DONE, .at_us = now_us() };
@@ -87,7 +87,7 @@ static void overdue(struct hyp *h, struct lane *lane, struct call *call)
 	if (domain)
 		domain_set_suspect(h, domain, &domain->hung, true);
 	if (call->job.kind == JOB_BALLOON)
-		push_done(h, &call->job, call->sent_us, -ETIMEDOUT, 0,
+		call_done(h, &call->job, call->sent_us, -ETIMEDOUT, 0,
 			  "the hypervisor doesn't answer in time");
 	if (lane == &h->stats)
 		stats_overdue(h, call);
@@ -105,7 +105,7 @@ static void expire_queued(struct hyp *h, uint64_t now)
 			at = &job->next;
 			continue;
 		}
-		push_done(h, job, job->queued_us, -ETIMEDOUT, 0,
+		call_done(h, job, job->queued_us, -ETIMEDOUT, 0,
 			  "other calls to the hypervisor are still unanswered");
 		*at = job->next;
 		free(job);
@@ -199,7 +199,7 @@ void act_run(struct worker *worker, virConnectPtr conn, uint64_t generation, con
 
 	(void)pthread_mutex_lock(&h->lock);
 	if (call_end(worker) && job->kind == JOB_BALLOON)
-		push_done(h, job, sent_us,
+		call_done(h, job, sent_us,
 			  generation != h->generation ? -ENOTCONN
 			  : r < 0		      ? to_status(code)
 						      : 0,
