@@ -271,7 +271,7 @@ cost_of()
 }
 
 lab_guest holder memory=256 swap=64 -- lazyfree-hold --lazyfree 96 --cache 24
-lab_guest swapper memory=192 swap=256 vcpus=2 -- grow --start 64 --limit 224 --step 8192 --check 64 --period 500
+lab_guest swapper memory=192 swap=256 -- grow --start 64 --limit 224 --step 8192 --check 64 --period 500
 lab_wait_work holder && lab_wait_work swapper || exit 1
 
 lazyfree_is_that_of_smaps
