@@ -3,6 +3,9 @@
 #
 # How test scripts say what holds and what doesn't. Those that source it end with `exit $fail`.
 
+# shellcheck source=tests/until.sh
+. "${BASH_SOURCE[0]%/*}/until.sh"
+
 fail=0
 
 # on_failure: what helps to understand a check that failed; to be replaced.

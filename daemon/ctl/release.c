@@ -33,7 +33,6 @@ static void ignore_error(void *userdata, virErrorPtr error)
 
 DEFINE_CLEANUP(virConnectPtr, virConnectClose);
 DEFINE_CLEANUP(virDomainPtr, virDomainFree);
-
 DEFINE_CLEANUP(virErrorPtr, virFreeError);
 
 /* A domain that has gone or stopped meanwhile has nothing to be released. */

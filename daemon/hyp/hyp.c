@@ -460,8 +460,7 @@ int hyp_new(struct hyp **ret, const struct hyp_options *options)
 /* Wait until threads have ended, or until the time is over; with the lock held. */
 static void wait_ended(struct hyp *h, size_t first, size_t end, uint64_t until_us)
 {
-	struct timespec until = { .tv_sec = (time_t)(until_us / USEC_PER_SEC),
-				  .tv_nsec = (long)(until_us % USEC_PER_SEC * NSEC_PER_USEC) };
+	struct timespec until = timespec_of(until_us);
 
 	for (size_t i = first; i < end && i < h->n_threads; i++)
 		while (!h->threads[i].ended)

@@ -51,7 +51,7 @@ struct domain {
 	bool answered; /* its QEMU has answered since we are connected */
 	bool in_call; /* a call to this domain alone is under way */
 	bool hung; /* a call to this domain has missed its deadline and hasn't returned */
-	bool doubted, asked_again; /* in a round: its answer was little; is asked once more */
+	bool doubted; /* its answer was little, and is asked for once more in this round */
 	bool mute; /* its statistics are kept from us while something hangs */
 	UT_hash_handle hh;
 };
@@ -71,6 +71,7 @@ struct job {
 	bool started; /* JOB_DESCRIBE: the domain was started just now */
 	uint64_t target; /* JOB_BALLOON: bytes */
 	uint64_t round; /* JOB_STATS, JOB_SIFT */
+	bool again; /* JOB_SIFT: those that gave little the first time */
 	uint64_t queued_us;
 	struct job *next;
 };

@@ -300,9 +300,7 @@ static void serve(struct hyp *h)
 
 static bool sleep_or_stop(struct hyp *h, uint64_t delay_us)
 {
-	uint64_t until_us = now_us() + delay_us;
-	struct timespec until = { .tv_sec = (time_t)(until_us / USEC_PER_SEC),
-				  .tv_nsec = (long)(until_us % USEC_PER_SEC * NSEC_PER_USEC) };
+	struct timespec until = timespec_of(now_us() + delay_us);
 	bool stop;
 
 	(void)pthread_mutex_lock(&h->lock);

@@ -126,8 +126,7 @@ static void note_completeness(struct hyp *h, struct domain *domain, bool complet
 /* Is a call that hangs the likely reason why so little came, for the first time? */
 static bool is_doubtful(const struct hyp *h, const struct domain *domain, const struct job *job)
 {
-	return job->kind == JOB_SIFT && !domain->mute && !domain->asked_again &&
-	       lane_overdue(&h->stats);
+	return job->kind == JOB_SIFT && !domain->mute && !job->again && lane_overdue(&h->stats);
 }
 
 static void publish(struct hyp *h, const virDomainStatsRecord *record, const struct job *job)
@@ -270,9 +269,8 @@ static void round_through(struct hyp *h, uint64_t generation, const struct job *
 	(void)pthread_mutex_unlock(&h->lock);
 }
 
-/* Whether to ask a domain by itself, or, with @again, once more. */
-static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, const struct job *job,
-		       bool again)
+/* Whether to ask a domain by itself, or once more. */
+static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, const struct job *job)
 {
 	struct domain *domain;
 	uint8_t uuid[16];
@@ -283,17 +281,15 @@ static bool is_askable(struct hyp *h, virDomainPtr dom, uint64_t generation, con
 	(void)pthread_mutex_lock(&h->lock);
 	domain = domain_find(h, uuid);
 	askable = domain && !domain->in_call && is_current(h, generation, job) &&
-		  (!again || domain->doubted);
-	if (askable) {
-		domain->asked_again = again;
+		  (!job->again || domain->doubted);
+	if (askable)
 		domain->doubted = false;
-	}
 	(void)pthread_mutex_unlock(&h->lock);
 	return askable;
 }
 
 static void ask_each(struct worker *worker, virConnectPtr conn, virDomainPtr *doms, int n,
-		     uint64_t generation, const struct job *job, bool again)
+		     uint64_t generation, const struct job *job)
 {
 	virDomainStatsRecordPtr *records = NULL;
 	bool in_time = false;
@@ -301,7 +297,7 @@ static void ask_each(struct worker *worker, virConnectPtr conn, virDomainPtr *do
 	for (int i = 0; i < n; i++) {
 		int n_records;
 
-		if (!is_askable(worker->lane->hyp, doms[i], generation, job, again))
+		if (!is_askable(worker->lane->hyp, doms[i], generation, job))
 			continue;
 		n_records = ask(worker, conn, doms[i], job, &records, &in_time);
 		take_records(worker, records, n_records, generation, job, in_time);
@@ -311,9 +307,7 @@ static void ask_each(struct worker *worker, virConnectPtr conn, virDomainPtr *do
 /* Let the call that came back get past those whose job it held. Returns whether there are any. */
 static bool let_pass(struct hyp *h)
 {
-	uint64_t until_us = now_us() + PASSING_BY_US;
-	struct timespec until = { .tv_sec = (time_t)(until_us / USEC_PER_SEC),
-				  .tv_nsec = (long)(until_us % USEC_PER_SEC * NSEC_PER_USEC) };
+	struct timespec until = timespec_of(now_us() + PASSING_BY_US);
 	struct domain *domain, *next;
 	bool doubted = false;
 
@@ -328,20 +322,22 @@ static bool let_pass(struct hyp *h)
 }
 
 static void sift(struct worker *worker, virConnectPtr conn, uint64_t generation,
-		 const struct job *job)
+		 const struct job *round)
 {
+	struct job job = { .kind = JOB_SIFT, .round = round->round };
 	struct hyp *h = worker->lane->hyp;
 	virDomainPtr *doms = NULL;
 	int n;
 
 	n = virConnectListAllDomains(conn, &doms, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
-	ask_each(worker, conn, doms, n, generation, job, false);
+	ask_each(worker, conn, doms, n, generation, &job);
+	job.again = true;
 	if (let_pass(h))
-		ask_each(worker, conn, doms, n, generation, job, true);
+		ask_each(worker, conn, doms, n, generation, &job);
 	for (int i = 0; i < n; i++)
 		(void)virDomainFree(doms[i]);
 	free(doms);
-	round_through(h, generation, job, -ETIMEDOUT);
+	round_through(h, generation, &job, -ETIMEDOUT);
 }
 
 static bool has_suspects(struct hyp *h)
@@ -366,10 +362,7 @@ void stats_run(struct worker *worker, virConnectPtr conn, uint64_t generation,
 	int n;
 
 	if (job->kind == JOB_SIFT || has_suspects(h)) {
-		struct job by_guest = *job;
-
-		by_guest.kind = JOB_SIFT;
-		sift(worker, conn, generation, &by_guest);
+		sift(worker, conn, generation, job);
 		return;
 	}
 	n = ask(worker, conn, NULL, job, &records, &in_time);

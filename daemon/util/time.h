@@ -22,6 +22,13 @@ static inline uint64_t now_us(void)
 	return (uint64_t)ts.tv_sec * USEC_PER_SEC + (uint64_t)ts.tv_nsec / NSEC_PER_USEC + 1;
 }
 
+/** timespec_of() - a time of now_us() as the system takes it; @us in microseconds. */
+static inline struct timespec timespec_of(uint64_t us)
+{
+	return (struct timespec){ .tv_sec = (time_t)(us / USEC_PER_SEC),
+				  .tv_nsec = (long)(us % USEC_PER_SEC * NSEC_PER_USEC) };
+}
+
 /** realtime_offset_us() - CLOCK_REALTIME minus CLOCK_MONOTONIC at present; steps with the clock. */
 static inline int64_t realtime_offset_us(void)
 {

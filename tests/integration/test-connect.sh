@@ -15,17 +15,6 @@ mkfifo "$dir/requests"
 
 on_failure() { cat "$out"; }
 
-# wait_for SECONDS CMD...: repeat CMD until it succeeds, for SECONDS at least.
-wait_for()
-{
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@"; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
-
 # watch TIMES PATTERN ARGS...: what a watcher says until statistics, which are asked for when it has
 # said PATTERN, have come or were refused, and PATTERN was said TIMES times.
 watch()
@@ -36,10 +25,10 @@ watch()
 	timeout 60 "$watcher" "$@" <"$dir/requests" >>"$out" 2>&1 &
 	watch_pid=$!
 	exec 7>"$dir/requests"
-	wait_for 10 said "$pattern"
+	until_true 10 said "$pattern"
 	echo stats >&7
-	wait_for 10 said ' stats-done |^refused '
-	wait_for 15 times "$times" "$pattern"
+	until_true 10 said ' stats-done |^refused '
+	until_true 15 times "$times" "$pattern"
 	echo quit >&7
 	exec 7>&-
 	wait "$watch_pid"

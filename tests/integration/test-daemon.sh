@@ -19,18 +19,6 @@ trap cleanup EXIT
 
 on_failure() { tail -n 20 "$dir"/*.log; }
 
-# until_true SECONDS CMD...: repeat CMD until it succeeds, for SECONDS at least: the second that has
-# begun doesn't count.
-until_true()
-{
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@" >/dev/null 2>&1; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.05
-	done
-}
-
 # start NAME OPTION...: a daemon with the runtime folder and the log of that name; its PID in $pid.
 start()
 {
@@ -117,7 +105,7 @@ check it-is-said-once lines 'was removed' "$dir/first.log" 1
 check a-second-instance-is-still-refused ended_with $! 1
 start replaced
 replaced=$pid
-until_true 5 status replaced
+until_true 5 status replaced >/dev/null
 kill -STOP "$replaced"
 rm -rf "$dir/replaced"
 start replaced
@@ -163,7 +151,7 @@ echo 'host: {mode: observe}' >"$dir/ballast.yaml"
 ulimit -Sn 64
 start manyfiles
 ulimit -Sn "$(ulimit -Hn)"
-until_true 5 status manyfiles
+until_true 5 status manyfiles >/dev/null
 check all-descriptors-that-it-may-have-are-used awk \
 	'/Max open files/ { exit $4 != $5 }' "/proc/$pid/limits"
 kill -TERM "$pid"

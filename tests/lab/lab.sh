@@ -27,6 +27,8 @@
 set -uo pipefail
 
 LAB_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=tests/until.sh
+. "$LAB_TREE/tests/until.sh"
 LAB_BUILD=$(realpath -m "${BALLAST_BUILD:-$LAB_TREE/build}")
 LAB_PREFIX=${TMPDIR:-/tmp}/ballast-lab.
 LAB_URI=qemu:///system
@@ -222,16 +224,10 @@ lab_stop()
 	LAB_LIBVIRTD=
 }
 
-# lab_until SECONDS CMD...: repeat CMD until it succeeds, for SECONDS at least: the second that has
-# begun doesn't count.
+# lab_until SECONDS CMD...: repeat CMD until it succeeds.
 lab_until()
 {
-	local end=$((SECONDS + $1 + 1))
-	shift
-	until "$@" 2>/dev/null; do
-		[ "$SECONDS" -lt "$end" ] || return 1
-		sleep 0.1
-	done
+	until_true "$@"
 }
 
 # --- Accelerator ----------------------------------------------------------------------------------

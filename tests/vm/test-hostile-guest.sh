@@ -8,21 +8,13 @@
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
 lab_enter "$@"
-failed=0
+# shellcheck source=tests/tap.sh
+. "$LAB_TREE/tests/tap.sh"
 
-# check NAME CMD...: one test.
-check()
+on_failure()
 {
-	local name=$1
-	shift
-	if "$@" >/dev/null 2>&1; then
-		echo "ok $name"
-	else
-		echo "not ok $name - $*"
-		lab_ctl status
-		tail -n 20 "$LAB_DIR/log/ballastd.log"
-		failed=1
-	fi
+	lab_ctl status
+	tail -n 20 "$LAB_DIR/log/ballastd.log"
 }
 
 # guest NAME JQ: what the status says of a guest.
@@ -136,4 +128,4 @@ attack text half slow
 kill -TERM "$LAB_DAEMON"
 wait "$LAB_DAEMON"
 check a-stop-is-clean [ $? = 0 ]
-exit $failed
+exit "$fail"

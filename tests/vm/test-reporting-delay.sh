@@ -5,9 +5,9 @@
 
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
-# shellcheck source=tests/tap.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../tap.sh"
 lab_enter "$@"
+# shellcheck source=tests/tap.sh
+. "$LAB_TREE/tests/tap.sh"
 
 parameters=/sys/module/page_reporting/parameters
 shed_mib=16
