@@ -3,7 +3,7 @@
 #
 # Build the guest kernel, or find it in the cache.
 #
-# usage: build.sh [--unpatched] [--path]
+# usage: build.sh [--unpatched] [--debug KIND] [--path]
 #
 # The kernel is Debian's linux-source-6.12 with the series of kernel-patches/6.12
 # and the configuration of kernel-patches/config. It is kept in
@@ -12,6 +12,8 @@
 # printed is the path of the bzImage.
 #
 # --unpatched  the same configuration without the series (for comparison)
+# --debug KIND with config.debug and config.KIND on top of the configuration, to find
+#              faults; KIND is lockdep or kasan
 # --path       print the path, build nothing; exit 1 when it isn't built yet
 #
 # Environment: BALLAST_CACHE, LINUX_SOURCE (another source tarball), JOBS
@@ -31,12 +33,22 @@ compiler=gcc
 # About how many objects a build has, for the progress line only.
 expected_objects=1139
 
+# The kind of debug kernel, or nothing.
+debug=
+
 main() {
 	local patched=1 only_path=0 hash out
 
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--unpatched) patched=0 ;;
+		--debug)
+			debug=${2:-}
+			case $debug in
+			lockdep | kasan) shift ;;
+			*) die "--debug is lockdep or kasan" ;;
+			esac
+			;;
 		--path) only_path=1 ;;
 		-h | --help)
 			sed -n '3,/^$/s/^# \{0,1\}//p' "$0"
@@ -79,13 +91,23 @@ input_hash() {
 	} | sha256sum | cut -c1-16
 }
 
-# The configuration; its last part is for the series' own options.
+# The configuration; its last part is for the series' own options. What a debug kernel asks for
+# takes the place of what the plain one says.
 fragment() {
-	if [ "$1" = 1 ]; then
-		cat "$here/config"
-	else
-		sed '/^# Only with the series/,$d' "$here/config"
-	fi
+	{
+		if [ "$1" = 1 ]; then
+			cat "$here/config"
+		else
+			sed '/^# Only with the series/,$d' "$here/config"
+		fi
+		[ -z "$debug" ] || cat "$here/config.debug" "$here/config.$debug"
+	} | awk '{ line[NR] = $0; option[NR] = "" }
+		/^CONFIG_/ { option[NR] = $0; sub(/=.*/, "", option[NR]) }
+		/^# CONFIG_.* is not set$/ { option[NR] = $2 }
+		option[NR] { last[option[NR]] = NR }
+		END { for (i = 1; i <= NR; i++)
+			if (!option[i] || last[option[i]] == i)
+				print line[i] }'
 }
 
 build() {
@@ -93,6 +115,7 @@ build() {
 	local what="with the series" start=$SECONDS
 
 	[ "$patched" = 1 ] || what="without the series"
+	[ -z "$debug" ] || what+=", to debug with $debug"
 	cache=$(cache_folder)
 	mkdir -p "$cache" || die "cannot make the cache folder $cache"
 	need_space "$cache"
@@ -161,8 +184,12 @@ configure() {
 		die "configuring failed"
 	}
 	while read -r want; do
-		grep -qxF "$want" "$src/o/.config" ||
-			die "kernel-patches/config asks for '$want', which this kernel does not give"
+		grep -qxF "$want" "$src/o/.config" && continue
+		# An option whose dependencies are off isn't mentioned.
+		case $want in
+		"# "*) ! grep -q "^${want:2:-11}=" "$src/o/.config" && continue ;;
+		esac
+		die "kernel-patches/config asks for '$want', which this kernel does not give"
 	done < <(grep -E '^(CONFIG_[A-Z0-9_]+=|# CONFIG_[A-Z0-9_]+ is not set)' "$src/o/fragment")
 }
 
@@ -209,6 +236,7 @@ write_manifest() {
 	cat <<-END
 		hash=$2
 		source=$(source_version)
+		debug=${debug:-no}
 		series=$([ "$1" = 1 ] && series_patches | wc -l || echo 0)
 		compiler=$("$compiler" --version | head -n 1)
 		seconds=$3
