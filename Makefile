@@ -21,6 +21,7 @@ DEPS_KERNEL := linux-source-6.12 flex bison bc libelf-dev libssl-dev cpio kmod r
 DEPS_LAB := qemu-system-x86 libvirt-daemon libvirt-daemon-system \
 	libvirt-daemon-driver-qemu libvirt-clients busybox-static e2fsprogs util-linux \
 	jq dbus dbus-daemon polkitd
+DEPS_BENCH := gnuplot-nox
 DEPS_CHECK := clang clang-format clang-tidy libclang-rt-14-dev cppcheck shellcheck valgrind \
 	systemd mandoc scdoc libxml2-utils
 
@@ -81,6 +82,7 @@ INTEGRATION_PROGRAMS := $(patsubst tests/integration/%.c,$(B)/tests/integration/
 FUZZERS := $(patsubst tests/fuzz/%.c,$(B)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz-*.c))
 WORKLOADS := $(patsubst tests/workloads/%.c,$(B)/workloads/%,$(wildcard tests/workloads/*.c))
 LAB_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/lab/*.c)) $(B)/tests/lab/demo-report
+BENCH_TOOLS := $(patsubst %.c,$(B)/%,$(wildcard tests/bench/*.c)) $(B)/tests/bench/bench-report
 MAN_PAGES := $(patsubst daemon/man/%.scd,$(B)/man/%,$(wildcard daemon/man/*.scd))
 C_FILES = $(shell git ls-files '*.c' '*.h')
 
@@ -94,7 +96,7 @@ help: ## list the targets
 		for (i = 1; i <= n; i++) printf "  %-18s %s\n", name[i], $$2 }' $(firstword $(MAKEFILE_LIST))
 
 deps: ## install what is missing from Debian's archive
-	@tests/lab/deps.sh $(DEPS_BUILD) $(DEPS_KERNEL) $(DEPS_LAB) $(DEPS_CHECK)
+	@tests/lab/deps.sh $(DEPS_BUILD) $(DEPS_KERNEL) $(DEPS_LAB) $(DEPS_BENCH) $(DEPS_CHECK)
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
@@ -159,6 +161,12 @@ $(B)/tests/lab/%: $(B)/tests/lab/%.o
 $(B)/tests/lab/demo-report: $(call objects,tests/lab/report)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lm
 
+$(B)/tests/bench/bench-report: $(call objects,tests/bench/report)
+	$(CC) $(LDFLAGS) -o $@ $^ -lm
+
+$(B)/tests/bench/%: $(B)/tests/bench/%.o
+	$(CC) $(LDFLAGS) -o $@ $^
+
 # The root disk of the lab's guests, shared by all of them.
 $(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \
 		$(filter %/ballast-agent,$(PROGRAMS))
@@ -172,7 +180,7 @@ workloads: $(WORKLOADS) ## build the programs that run in test guests
 
 lab: $(B)/lab/guest.img $(LAB_TOOLS) ## build the guests' disk and the tools of the lab
 
-test-programs: all $(LAB_TOOLS) $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
+test-programs: all $(LAB_TOOLS) $(BENCH_TOOLS) $(UNIT_TESTS) $(PURE_TESTS) $(INTEGRATION_PROGRAMS)
 
 kernel: ## build the guest kernel, cached by the hash of its inputs
 	@kernel-patches/build.sh
@@ -194,10 +202,9 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 
 fuzzers: $(FUZZERS)
 
-# The unpatched kernel is a build of its own.
-bench-kernel: lab ## what the kernel series costs, against the unpatched kernel
-	@kernel-patches/build.sh && kernel-patches/build.sh --unpatched
-	@tests/bench/kernel-gauge-cost.sh
+# BENCH="TEST GROUP ..." for some of it, REPEAT=N, JOBS=N guests at a time, SEED=N of the order.
+bench-kernel: workloads $(BENCH_TOOLS) ## measure the kernel's levers off against on, as the seeds did
+	@BENCH='$(BENCH)' tests/bench/kernel.sh
 
 lint: ## formats, warnings of other compilers, layers, scripts, units
 	@tests/run lint

@@ -3,7 +3,7 @@
 #
 # The gauge of executable memory costs at most 10 % where it costs most, a loop that maps a file,
 # touches every page and unmaps it. Counted in instructions (QEMU's -icount), which are the same on
-# every machine, and held against those of the unpatched kernel: tests/bench/kernel-gauge-cost.sh
+# every machine, and held against those of the unpatched kernel: tests/bench/cells/gauge.sh
 # measures that, too, but has to build it first. BASELINE says what it was for the pinned version.
 
 set -uo pipefail

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "tests/bench/report/plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/util/cleanup.h"
+
+#define LEAST_LOG 0.5 /* where a plot with a logarithmic scale shows what is nothing */
+
+static const char *const colours[] = { "#4c78a8", "#f2a65a", "#7fb77e", "#c97b84",
+				       "#9d8ac7", "#8c8c8c", "#d4b44a", "#5fb0b7" };
+
+#define COLOUR(i) colours[(i) % (sizeof(colours) / sizeof(colours[0]))]
+
+struct names {
+	char text[TABLE_MAX_ROWS][256];
+	size_t n;
+};
+
+/* One plot: what is drawn of a table. */
+struct plot {
+	const struct table *table;
+	const struct bench *bench;
+	size_t columns[TABLE_MAX_COLUMNS], n_columns;
+	char by[64], over[64]; /* settings: one series for each value, and the axis */
+	bool log;
+	struct names series;
+	struct names places; /* what stands below the bars */
+};
+
+/* "COLUMN ... [by SETTING] [over SETTING] [log]" */
+static int parse(struct plot *plot, const char *text)
+{
+	char words[256], *save = NULL, *word;
+
+	snprintf(words, sizeof(words), "%s", text);
+	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		char *into = strcmp(word, "by") == 0	 ? plot->by
+			     : strcmp(word, "over") == 0 ? plot->over
+							 : NULL;
+
+		if (into) {
+			word = strtok_r(NULL, " ", &save);
+			if (!word)
+				return -EINVAL;
+			snprintf(into, sizeof(plot->by), "%s", word);
+		} else if (strcmp(word, "log") == 0) {
+			plot->log = true;
+		} else {
+			size_t column = table_column(plot->table, word);
+
+			if (column == plot->table->n_columns ||
+			    plot->table->columns[column].given ||
+			    plot->n_columns == TABLE_MAX_COLUMNS)
+				return -EINVAL;
+			plot->columns[plot->n_columns++] = column;
+		}
+	}
+	return plot->n_columns > 0 ? 0 : -EINVAL;
+}
+
+/* The number of a text in a list, to which it is added when it is new. */
+static size_t number_of(struct names *names, const char *text)
+{
+	size_t i = 0;
+
+	while (i < names->n && strcmp(names->text[i], text) != 0)
+		i++;
+	if (i == TABLE_MAX_ROWS)
+		return i - 1;
+	if (i == names->n)
+		snprintf(names->text[names->n++], sizeof(names->text[0]), "%s", text);
+	return i;
+}
+
+/* Is a word of a cell's name the same in all rows? */
+static bool is_common(const struct table *table, const char *word)
+{
+	for (size_t i = 0; i < table->n_rows; i++) {
+		const char *name = table->rows[i].cell->name, *at = strstr(name, word);
+		size_t n = strlen(word);
+
+		if (!at || (at > name && at[-1] != ' ') || (at[n] && at[n] != ' '))
+			return false;
+	}
+	return true;
+}
+
+/* What tells a row from others but for the series' setting, a setting a line. */
+static void place_of(const struct plot *plot, size_t row, char *buf, size_t size)
+{
+	char words[256], *save = NULL, *word;
+	size_t n = 0, key = strlen(plot->by);
+
+	snprintf(words, sizeof(words), "%s", plot->table->rows[row].cell->name);
+	buf[0] = '\0';
+	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+		if (is_common(plot->table, word) ||
+		    (key && strncmp(word, plot->by, key) == 0 && word[key] == '='))
+			continue;
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s%s", n ? "\\n" : "",
+				      word);
+	}
+}
+
+/* Which series a row's column belongs to, and where on the axis. */
+static void place(struct plot *plot, size_t row, size_t column, size_t *ret_series, double *ret_x)
+{
+	const struct row *at = &plot->table->rows[row];
+	char value[64] = "", text[160];
+
+	if (!at->cell) {
+		*ret_x = at->number;
+		*ret_series = number_of(&plot->series, plot->table->columns[column].header);
+		return;
+	}
+	if (plot->by[0] && cell_setting(at->cell, plot->by, value, sizeof(value)))
+		snprintf(text, sizeof(text), "%s=%s", plot->by, value);
+	else
+		snprintf(text, sizeof(text), "%s", plot->table->columns[column].header);
+	*ret_series = number_of(&plot->series, text);
+	if (plot->over[0] && cell_setting(at->cell, plot->over, value, sizeof(value))) {
+		*ret_x = strtod(value, NULL);
+	} else {
+		char label[256];
+
+		place_of(plot, row, label, sizeof(label));
+		*ret_x = (double)number_of(&plot->places, label);
+	}
+}
+
+static double shown(const struct plot *plot, double value)
+{
+	return plot->log ? fmax(value, LEAST_LOG) : value;
+}
+
+/* The data of one series: "x median low high", then after a blank line "x value". */
+static int write_series(struct plot *plot, size_t series, bool dots, FILE *to, char *problem,
+			size_t size)
+{
+	int r = 0;
+
+	fprintf(to, "$%s%zu << END\n", dots ? "dots" : "medians", series);
+	for (size_t row = 0; row < plot->table->n_rows; row++)
+		for (size_t i = 0; i < plot->n_columns && r == 0; i++) {
+			struct entry entry = { .measured = false };
+			size_t mine;
+			double x;
+
+			place(plot, row, plot->columns[i], &mine, &x);
+			if (mine != series)
+				continue;
+			r = table_entry(plot->table, plot->bench, row, plot->columns[i], &entry,
+					problem, size);
+			if (r == 0 && entry.measured && !dots)
+				fprintf(to, "%g %g %g %g\n", x, shown(plot, entry.summary.median),
+					shown(plot, entry.summary.low),
+					shown(plot, entry.summary.high));
+			for (size_t k = 0; r == 0 && dots && k < entry.summary.n; k++)
+				fprintf(to, "%g %g\n", x, shown(plot, entry.values[k]));
+			entry_done(&entry);
+		}
+	fprintf(to, "END\n");
+	return r;
+}
+
+static void write_axis(const struct plot *plot, FILE *to)
+{
+	if (plot->log)
+		fprintf(to, "set logscale y\nset yrange [%g:*]\n", LEAST_LOG);
+	else
+		fprintf(to, "set yrange [0:*]\n");
+	if (plot->over[0])
+		fprintf(to, "set xlabel \"%s\"\n", plot->over);
+	if (plot->places.n == 0)
+		return;
+	fprintf(to, "set xrange [-0.6:%g]\nset xtics scale 0 (", (double)plot->places.n - 0.4);
+	for (size_t i = 0; i < plot->places.n; i++)
+		fprintf(to, "%s\"%s\" %zu", i ? ", " : "", plot->places.text[i], i);
+	fprintf(to, ")\n");
+}
+
+static void write_bars(const struct plot *plot, FILE *to)
+{
+	double width = 0.8 / (double)plot->series.n;
+
+	fprintf(to, "set boxwidth %g\nset style fill solid 0.8\nplot ", width);
+	for (size_t i = 0; i < plot->series.n; i++) {
+		double shift = ((double)i - ((double)plot->series.n - 1) / 2) * width;
+
+		fprintf(to,
+			"%s$medians%zu using ($1+%g):2 with boxes lc rgb \"%s\" title \"%s\", "
+			"$medians%zu using ($1+%g):2:3:4 with yerrorbars pt 0 lw 1.5 "
+			"lc rgb \"#333333\" notitle, $dots%zu using ($1+%g):2 with points pt 6 "
+			"ps 0.35 lc rgb \"#333333\" notitle",
+			i ? ", " : "", i, shift, COLOUR(i), plot->series.text[i], i, shift, i,
+			shift + width / 5);
+	}
+	fprintf(to, "\n");
+}
+
+static void write_curves(const struct plot *plot, FILE *to)
+{
+	fprintf(to, "set offsets graph 0.03, graph 0.03, 0, 0\nplot ");
+	for (size_t i = 0; i < plot->series.n; i++)
+		fprintf(to,
+			"%s$medians%zu using 1:2:3:4 with yerrorbars pt 7 ps 0.6 lc rgb \"%s\" "
+			"notitle, $medians%zu using 1:2 with lines lw 2 lc rgb \"%s\" title "
+			"\"%s\", "
+			"$dots%zu with points pt 6 ps 0.35 lc rgb \"%s\" notitle",
+			i ? ", " : "", i, COLOUR(i), i, COLOUR(i), plot->series.text[i], i,
+			COLOUR(i));
+	fprintf(to, "\n");
+}
+
+static void write_head(const struct plot *plot, const char *folder, size_t number, FILE *to)
+{
+	fprintf(to,
+		"set terminal svg size 900,440 dynamic font \"sans-serif,13\" background "
+		"\"white\"\n"
+		"set output \"%s/%s-%zu.svg\"\n"
+		"set title \"%s\" noenhanced\n"
+		"set key outside right top noenhanced\nset grid ytics lc rgb \"#dddddd\"\n"
+		"set border 3\nset tics nomirror noenhanced\nset ylabel \"",
+		folder, plot->table->name, number, plot->table->title);
+	for (size_t i = 0; i < plot->n_columns; i++)
+		fprintf(to, "%s%s", i ? ", " : "", plot->table->columns[plot->columns[i]].header);
+	fprintf(to, "\" noenhanced\n");
+}
+
+static int write_plot(struct plot *plot, const char *folder, size_t number, FILE *to, char *problem,
+		      size_t size)
+{
+	size_t series;
+	double x;
+	int r;
+
+	/* Series and places get their numbers in the order of the rows. */
+	for (size_t row = 0; row < plot->table->n_rows; row++)
+		for (size_t i = 0; i < plot->n_columns; i++)
+			place(plot, row, plot->columns[i], &series, &x);
+	write_head(plot, folder, number, to);
+	write_axis(plot, to);
+	for (series = 0; series < plot->series.n; series++) {
+		r = write_series(plot, series, false, to, problem, size);
+		r = r < 0 ? r : write_series(plot, series, true, to, problem, size);
+		if (r < 0)
+			return r;
+	}
+	if (plot->places.n > 0)
+		write_bars(plot, to);
+	else
+		write_curves(plot, to);
+	return 0;
+}
+
+int plot_table(const struct table *table, const struct bench *bench, const char *folder,
+	       char *problem, size_t size)
+{
+	for (size_t i = 0; i < table->n_plots; i++) {
+		_cleanup_free_ struct plot *plot = calloc(1, sizeof(*plot));
+		char path[512];
+		FILE *to;
+		int r;
+
+		if (!plot)
+			return -ENOMEM;
+		plot->table = table;
+		plot->bench = bench;
+		if (parse(plot, table->plots[i]) < 0) {
+			snprintf(problem, size, "%s: what is 'plot %s'?", table->name,
+				 table->plots[i]);
+			return -EINVAL;
+		}
+		snprintf(path, sizeof(path), "%s/%s-%zu.gp", folder, table->name, i + 1);
+		to = fopen(path, "we");
+		r = to ? write_plot(plot, folder, i + 1, to, problem, size) : -errno;
+		if (to && fclose(to) != 0 && r == 0)
+			r = -errno;
+		if (r < 0 && !problem[0])
+			snprintf(problem, size, "%s: %s", path, strerror(-r));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
