@@ -68,7 +68,7 @@ int agent_init(struct agent *agent, char *ret_error, size_t error_size)
 			       agent->root, strerror(-r));
 		return r;
 	}
-	(void)knobs_load(&agent->knobs, agent->root);
+	(void)knobs_load(&agent->knobs, agent->root, agent->config.keep);
 	(void)trigger_arm(&agent->trigger, agent->root);
 	r = open_loop(agent);
 	if (r < 0)

@@ -5,7 +5,8 @@
  * Theory of operation. A session begins when a host takes the other end of the port: a new nonce,
  * a hello, a sample. From then on a sample goes out at each interval, pressure when the kernel's
  * trigger fires, the hello again every few seconds (a host that has taken over within a blink
- * isn't seen as a new session, but learns the nonce by it), and results when commands are done.
+ * isn't seen as a new session, but learns the nonce by it) and when settings have changed, and
+ * results when commands are done.
  * Long work (the sum over processes, a shed) is cut into steps, one a turn of the loop.
  *
  * A command is carried out only if it repeats the session's nonce, its lifetime isn't over and

@@ -66,15 +66,29 @@ static bool piece_is(struct piece piece, const char *want)
 	return strncmp(piece.s, want, (size_t)piece.len) == 0 && want[piece.len] == '\0';
 }
 
+/* The next word of a list, without the blanks and the comma around it; false at its end. */
+static bool next_word(struct piece *list, struct piece *ret_word)
+{
+	size_t len = 0;
+
+	if (list->len <= 0)
+		return false;
+	while (len < (size_t)list->len && list->s[len] != ',')
+		len++;
+	*ret_word = trim(list->s, len);
+	list->s += len + 1;
+	list->len -= (int)len + 1;
+	return true;
+}
+
 static int set_allow(struct piece value, struct agent_config *config, const struct where *where)
 {
+	struct piece word;
+
 	config->allow = 0;
-	for (const char *s = value.s, *end = value.s + value.len; s < end;) {
-		size_t len = strcspn(s, ",\n#");
-		struct piece word = trim(s, (size_t)(end - s) < len ? (size_t)(end - s) : len);
+	while (next_word(&value, &word)) {
 		size_t i;
 
-		s += len + 1;
 		for (i = 0; i < sizeof(permissions) / sizeof(*permissions); i++)
 			if (piece_is(word, permissions[i].name))
 				break;
@@ -82,6 +96,26 @@ static int set_allow(struct piece value, struct agent_config *config, const stru
 			return FAIL(where, "allow: '%.*s' is none of sample, profile, shed",
 				    word.len, word.s);
 		config->allow |= permissions[i].bit;
+	}
+	return 0;
+}
+
+static int set_keep(struct piece value, struct agent_config *config, const struct where *where)
+{
+	struct piece word;
+
+	config->keep = 0;
+	while (next_word(&value, &word)) {
+		int id;
+
+		for (id = 0; id < KNOB_MAX_ID; id++)
+			if (piece_is(word, knob_infos[id].name))
+				break;
+		if (id == KNOB_MAX_ID)
+			return FAIL(where,
+				    "keep: '%.*s' is no setting; ballast-agent --once lists them",
+				    word.len, word.s);
+		config->keep |= UINT32_C(1) << id;
 	}
 	return 0;
 }
@@ -102,6 +136,7 @@ static const struct {
 	int (*set)(struct piece value, struct agent_config *config, const struct where *where);
 } keys[] = {
 	{ "allow", set_allow },
+	{ "keep", set_keep },
 	{ "port", set_port },
 };
 
@@ -125,7 +160,7 @@ static int parse_line(struct piece line, unsigned int *seen, struct agent_config
 		*seen |= 1U << i;
 		return keys[i].set(value, config, where);
 	}
-	return FAIL(where, "unknown key '%.*s'; known are allow and port", key.len, key.s);
+	return FAIL(where, "unknown key '%.*s'; known are allow, keep and port", key.len, key.s);
 }
 
 int agent_config_parse(const char *text, const char *file, struct agent_config *config,

@@ -16,6 +16,7 @@
 
 struct agent_config {
 	uint64_t allow; /* WIRE_CAP_SAMPLE, _PROFILE, _SHED */
+	uint32_t keep; /* bit a knob_id: settings that the host may not change */
 	char port[AGENT_PORT_MAX]; /* "" looks for the port by its name */
 };
 

@@ -159,7 +159,7 @@ void facts_collect(const char *root, uint64_t allow, const struct numbers *numbe
 	hello.page_size = (uint64_t)sysconf(_SC_PAGESIZE);
 	hello.capabilities = allow | kernel_capabilities(root, numbers, trigger);
 	hello.knobs_writable = allow & WIRE_CAP_PROFILE ? knobs_writable(knobs) : 0;
-	knobs_own(knobs, &hello.own);
+	knobs_values(knobs, &hello.own, &hello.now);
 	read_release(root, &hello);
 	read_boot_id(root, &hello);
 	*ret = hello;

@@ -15,11 +15,32 @@
 
 static void forget(struct knobs *knobs, enum knob_id id)
 {
-	knobs->own.present &= ~(UINT32_C(1) << id);
-	knobs->set.present &= ~(UINT32_C(1) << id);
+	knob_drop(&knobs->own, id);
+	knob_drop(&knobs->set, id);
+	knob_drop(&knobs->was, id);
 }
 
-/* One line a setting: name, own value, value set. */
+/* " NUMBER" at the end of a line under way, or nothing where it is absent. */
+static int append_value(char *buf, size_t size, const struct profile *profile, enum knob_id id)
+{
+	if (!knob_has(profile, id))
+		return 0;
+	return snprintf(buf, size, " %llu", (unsigned long long)profile->value[id]);
+}
+
+/* One line a setting: name, own value, value set, and while a change is under way the one before. */
+static int format_line(const struct knobs *knobs, enum knob_id id, char *buf, size_t size)
+{
+	const struct profile *values[] = { &knobs->own, &knobs->set, &knobs->was };
+	size_t len = (size_t)snprintf(buf, size, "%s", knob_infos[id].name);
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values) && len < size; i++)
+		len += (size_t)append_value(buf + len, size - len, values[i], id);
+	if (len < size)
+		len += (size_t)snprintf(buf + len, size - len, "\n");
+	return len < size ? (int)len : -ENOSPC;
+}
+
 static int format_state(const struct knobs *knobs, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -30,11 +51,9 @@ static int format_state(const struct knobs *knobs, char *buf, size_t size)
 
 		if (!knob_has(&knobs->set, i))
 			continue;
-		n = snprintf(buf + len, size - len, "%s %llu %llu\n", knob_infos[i].name,
-			     (unsigned long long)knobs->own.value[i],
-			     (unsigned long long)knobs->set.value[i]);
-		if (n < 0 || (size_t)n >= size - len)
-			return -ENOSPC;
+		n = format_line(knobs, i, buf + len, size - len);
+		if (n < 0)
+			return n;
 		len += (size_t)n;
 	}
 	return 0;
@@ -83,11 +102,23 @@ static int save(const struct knobs *knobs)
 	return r < 0 ? r : write_state(knobs->root, text);
 }
 
+/* " NUMBER" */
+static bool take_value(const char **s, uint64_t *ret_value)
+{
+	const char *number = *s + 1;
+
+	if (**s != ' ' || !take_number(&number, ret_value))
+		return false;
+	*s = number;
+	return true;
+}
+
 static void load_line(struct knobs *knobs, const char *line, const char *end)
 {
 	size_t len = strcspn(line, " \n");
 	const char *s = line + len;
-	uint64_t own, set;
+	uint64_t own, set, was;
+	bool changing;
 	char name[32];
 	int id;
 
@@ -96,19 +127,23 @@ static void load_line(struct knobs *knobs, const char *line, const char *end)
 	memcpy(name, line, len);
 	name[len] = '\0';
 	id = knob_by_name(name);
-	if (id < 0 || *s++ != ' ' || !take_number(&s, &own) || *s++ != ' ' ||
-	    !take_number(&s, &set) || s != end)
+	if (id < 0 || !take_value(&s, &own) || !take_value(&s, &set))
+		return;
+	changing = take_value(&s, &was);
+	if (s != end)
 		return;
 	knob_put(&knobs->own, id, own);
 	knob_put(&knobs->set, id, set);
+	if (changing)
+		knob_put(&knobs->was, id, was);
 }
 
-bool knobs_load(struct knobs *knobs, const char *root)
+bool knobs_load(struct knobs *knobs, const char *root, uint32_t keep)
 {
 	char text[STATE_MAX];
 	const char *s = text;
 
-	*knobs = (struct knobs){ .root = root };
+	*knobs = (struct knobs){ .root = root, .keep = keep };
 	if (read_file(root, KNOBS_STATE_FILE, text, sizeof(text)) < 0)
 		return false;
 	for (const char *end; (end = strchr(s, '\n')); s = end + 1)
@@ -116,16 +151,25 @@ bool knobs_load(struct knobs *knobs, const char *root)
 	return knobs_changed(knobs);
 }
 
-void knobs_own(const struct knobs *knobs, struct profile *ret)
+/* Whether a value that is in force is one that we have set. */
+static bool is_ours(const struct knobs *knobs, enum knob_id id, uint64_t now)
 {
-	*ret = (struct profile){ 0 };
-	for (int i = 0; i < KNOB_MAX_ID; i++) {
-		uint64_t value;
+	return (knob_has(&knobs->set, id) && now == knobs->set.value[id]) ||
+	       (knob_has(&knobs->was, id) && now == knobs->was.value[id]);
+}
 
-		if (knob_has(&knobs->own, i))
-			knob_put(ret, i, knobs->own.value[i]);
-		else if (read_number(knobs->root, knob_infos[i].path, &value) == 0)
-			knob_put(ret, i, value);
+void knobs_values(const struct knobs *knobs, struct profile *ret_own, struct profile *ret_now)
+{
+	*ret_own = (struct profile){ 0 };
+	*ret_now = (struct profile){ 0 };
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		uint64_t now;
+
+		if (read_number(knobs->root, knob_infos[i].path, &now) < 0)
+			continue;
+		knob_put(ret_now, i, now);
+		/* What is neither its own value nor ours somebody else has set, and so it is its own. */
+		knob_put(ret_own, i, is_ours(knobs, i, now) ? knobs->own.value[i] : now);
 	}
 }
 
@@ -134,8 +178,11 @@ uint64_t knobs_writable(const struct knobs *knobs)
 	uint64_t bits = 0;
 
 	for (int i = 0; i < KNOB_MAX_ID; i++) {
-		int fd = root_open(knobs->root, knob_infos[i].path, O_WRONLY);
+		int fd;
 
+		if (knobs->keep >> i & 1)
+			continue;
+		fd = root_open(knobs->root, knob_infos[i].path, O_WRONLY);
 		if (fd < 0)
 			continue;
 		(void)close(fd);
@@ -152,6 +199,21 @@ static int write_knob(const struct knobs *knobs, enum knob_id id, uint64_t value
 	return write_file(knobs->root, knob_infos[id].path, text);
 }
 
+/*
+ * First the note of it, with what was in force before, then the change: whenever we die in between,
+ * what is found in force is told as ours.
+ */
+static int note_and_write(struct knobs *knobs, enum knob_id id, uint64_t was, uint64_t value)
+{
+	int r;
+
+	knob_put(&knobs->was, id, was);
+	knob_put(&knobs->set, id, value);
+	r = save(knobs);
+	return r < 0 ? r : write_knob(knobs, id, value);
+}
+
+/* Return: 0, also for a level that the kernel doesn't have and a lower one was set in its place. */
 static int set_one(struct knobs *knobs, enum knob_id id, uint64_t value)
 {
 	struct knobs before = *knobs;
@@ -164,24 +226,20 @@ static int set_one(struct knobs *knobs, enum knob_id id, uint64_t value)
 	if (knob_has(&knobs->set, id) && knobs->set.value[id] == value && now == value)
 		return 0;
 	/* Somebody else's change since ours is the guest's own value from now on. */
-	if (!knob_has(&knobs->own, id) || now != knobs->set.value[id])
+	if (!is_ours(knobs, id, now))
 		knob_put(&knobs->own, id, now);
-	knob_put(&knobs->set, id, value);
-	/* First the note of it, then the change: a crash in between only restores too much. */
-	r = save(knobs);
-	if (r == 0)
-		r = write_knob(knobs, id, value);
+	r = note_and_write(knobs, id, now, value);
+	while (r == -EINVAL && knob_infos[id].levels && value > knob_infos[id].min)
+		r = note_and_write(knobs, id, now, --value);
 	if (r < 0) {
 		*knobs = before;
 		(void)save(knobs);
 		return r;
 	}
 	/* The kernel may have rounded it; what it is now is what is ours. */
-	if (read_number(knobs->root, knob_infos[id].path, &now) == 0 && now != value) {
+	if (read_number(knobs->root, knob_infos[id].path, &now) == 0)
 		knob_put(&knobs->set, id, now);
-		r = save(knobs);
-	}
-	return r;
+	return 0;
 }
 
 static int restore_one(struct knobs *knobs, enum knob_id id)
@@ -192,7 +250,7 @@ static int restore_one(struct knobs *knobs, enum knob_id id)
 	if (!knob_has(&knobs->set, id))
 		return 0;
 	r = read_number(knobs->root, knob_infos[id].path, &now);
-	if (r == 0 && now == knobs->set.value[id])
+	if (r == 0 && is_ours(knobs, id, now))
 		r = write_knob(knobs, id, knobs->own.value[id]);
 	forget(knobs, id);
 	return r;
@@ -204,15 +262,21 @@ int knobs_apply(struct knobs *knobs, const struct profile *profile, uint64_t *re
 	int r, first = 0;
 
 	for (int i = 0; i < KNOB_MAX_ID; i++) {
-		if (knob_has(profile, i))
+		bool kept = knobs->keep >> i & 1;
+
+		if (knob_has(profile, i) && !kept)
 			r = set_one(knobs, i, profile->value[i]);
 		else
 			r = restore_one(knobs, i);
-		if (r == 0 && knob_has(profile, i))
+		if (r == 0 && knob_has(profile, i) && kept)
+			r = -EPERM;
+		if (r == 0 && knob_has(profile, i) && knobs->set.value[i] == profile->value[i])
 			done |= wire_knob_bit(i);
 		if (r < 0 && first == 0)
 			first = r;
 	}
+	/* All changes are made: what was before them is of no use any more. */
+	knobs->was = (struct profile){ 0 };
 	r = save(knobs);
 	*ret_done = done;
 	return first < 0 ? first : r;

@@ -17,32 +17,39 @@
 
 struct knobs {
 	const char *root;
+	uint32_t keep; /* bit a knob_id: not to be changed, the guest's owner says */
 	struct profile own; /* the guest's own value of each setting that is changed */
 	struct profile set; /* what we have set instead */
+	struct profile was; /* ... and while that is being changed, what was in force before */
 };
 
 /**
  * knobs_load() - learn from the state file what an earlier agent has changed.
+ * @keep: bit a knob_id: what the guest's owner keeps.
  *
  * Return: whether there was something: the settings are changed now.
  */
-bool knobs_load(struct knobs *knobs, const char *root);
+bool knobs_load(struct knobs *knobs, const char *root, uint32_t keep);
 
 /**
- * knobs_own() - the guest's own values: as they are now, or as they were before us.
+ * knobs_values() - of each setting that the kernel has.
+ * @ret_own: the guest's own value: as it is now, or as it was before us.
+ * @ret_now: the value in force.
  */
-void knobs_own(const struct knobs *knobs, struct profile *ret);
+void knobs_values(const struct knobs *knobs, struct profile *ret_own, struct profile *ret_now);
 
 /**
- * knobs_writable() - wire_knob_bit() of each setting that can be written.
+ * knobs_writable() - wire_knob_bit() of each setting that can be written and may be.
  */
 uint64_t knobs_writable(const struct knobs *knobs);
 
 /**
  * knobs_apply() - set a profile; settings that it doesn't name get their own values back.
- * @ret_done: wire_knob_bit() of each setting of the profile that is in force.
+ * @ret_done: wire_knob_bit() of each setting of the profile that is in force as it asks. A level
+ *	that the kernel doesn't have is not, but the next lower that it has.
  *
- * Return: 0, or the negative errno of the first setting that failed; the others are set.
+ * Return: 0, or the negative errno of the first setting that failed (-EPERM for one that the
+ * guest's owner keeps); the others are set.
  */
 int knobs_apply(struct knobs *knobs, const struct profile *profile, uint64_t *ret_done);
 

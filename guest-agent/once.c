@@ -94,23 +94,33 @@ static void print_stat(const struct view *view, int id)
 	dprintf(view->fd, "\n");
 }
 
+static void print_setting(const struct view *view, int id)
+{
+	uint64_t own = view->hello.own.value[id], now = view->hello.now.value[id];
+
+	if (!knob_has(&view->hello.now, id)) {
+		dprintf(view->fd, "  %-29s %5s  this kernel has none\n", knob_infos[id].name, "-");
+		return;
+	}
+	dprintf(view->fd, "  %-29s %5llu", knob_infos[id].name, (unsigned long long)now);
+	if (now != own)
+		dprintf(view->fd, "  for the host; the guest's own is %llu",
+			(unsigned long long)own);
+	else if (view->knobs.keep >> id & 1)
+		dprintf(view->fd, "  kept by the configuration");
+	dprintf(view->fd, "\n");
+}
+
 static void print_table(const struct view *view)
 {
-	uint64_t value;
-
 	dprintf(view->fd, "Kernel %s, up %llu s, pages of %llu bytes\n\n", view->hello.release,
 		(unsigned long long)(uptime_us() / 1000000),
 		(unsigned long long)view->hello.page_size);
 	for (int i = 0; i < STAT_MAX_ID; i++)
 		print_stat(view, i);
 	dprintf(view->fd, "\nSettings\n");
-	for (int i = 0; i < KNOB_MAX_ID; i++) {
-		bool has = knob_has(&view->hello.own, i);
-
-		value = has ? view->hello.own.value[i] : 0;
-		dprintf(view->fd, has ? "  %-24s %5llu\n" : "  %-24s     -  this kernel has none\n",
-			knob_infos[i].name, (unsigned long long)value);
-	}
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		print_setting(view, i);
 	dprintf(view->fd, "\nAbilities\n");
 	for (size_t i = 0; i < N_CAPABILITIES; i++)
 		dprintf(view->fd, "  %-45s %s\n", capabilities[i].text,
@@ -153,6 +163,15 @@ static void print_json_stats(const struct view *view)
 	dprintf(view->fd, "],\n");
 }
 
+static void print_json_settings(int fd, const char *name, const struct profile *profile)
+{
+	dprintf(fd, "  \"%s\": {\n", name);
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		print_number(fd, knob_infos[i].name, knob_has(profile, i), profile->value[i],
+			     i == KNOB_MAX_ID - 1);
+	dprintf(fd, "  },\n");
+}
+
 static void print_json(const struct view *view)
 {
 	dprintf(view->fd, "{\n  \"agent\": ");
@@ -166,11 +185,9 @@ static void print_json(const struct view *view)
 		(unsigned long long)uptime_us(), (unsigned long long)view->hello.page_size,
 		(unsigned long long)cpu_us());
 	print_json_stats(view);
-	dprintf(view->fd, "  \"settings\": {\n");
-	for (int i = 0; i < KNOB_MAX_ID; i++)
-		print_number(view->fd, knob_infos[i].name, knob_has(&view->hello.own, i),
-			     view->hello.own.value[i], i == KNOB_MAX_ID - 1);
-	dprintf(view->fd, "  },\n  \"abilities\": {\n");
+	print_json_settings(view->fd, "settings", &view->hello.now);
+	print_json_settings(view->fd, "own_settings", &view->hello.own);
+	dprintf(view->fd, "  \"abilities\": {\n");
 	for (size_t i = 0; i < N_CAPABILITIES; i++)
 		dprintf(view->fd, "    \"%s\": %s%s\n", capabilities[i].name,
 			view->hello.capabilities & capabilities[i].bit ? "true" : "false",
@@ -188,7 +205,7 @@ static void look(struct view *view, const char *root, const struct agent_config 
 	while (sampler_step(&view->sampler, clock_us()))
 		;
 	sampler_read(&view->sampler, &view->numbers);
-	(void)knobs_load(&view->knobs, root);
+	(void)knobs_load(&view->knobs, root, config->keep);
 	(void)trigger_arm(&view->trigger, root);
 	facts_collect(root, config->allow, &view->numbers, &view->knobs, &view->trigger,
 		      &view->hello);

@@ -13,9 +13,7 @@ static const struct {
 } extras[EXTRA_MAX] = {
 	[EXTRA_CACHED] = { STAT_SOURCE_MEMINFO, "Cached" },
 	[EXTRA_BUFFERS] = { STAT_SOURCE_MEMINFO, "Buffers" },
-	[EXTRA_SHMEM] = { STAT_SOURCE_MEMINFO, "Shmem" },
 	[EXTRA_ANON_PAGES] = { STAT_SOURCE_MEMINFO, "AnonPages" },
-	[EXTRA_STEAL_ANON] = { STAT_SOURCE_VMSTAT, "pgsteal_anon" },
 };
 
 /* A whole line "KEY[:] NUMBER [kB]". */
@@ -174,7 +172,7 @@ static void approximate_lazyfree(struct numbers *n)
 	    !stat_get(&n->stats, STAT_ACTIVE_ANON, &aa) ||
 	    !stat_get(&n->stats, STAT_INACTIVE_ANON, &ina) ||
 	    !extra_get(n, EXTRA_CACHED, &cached) || !extra_get(n, EXTRA_BUFFERS, &buffers) ||
-	    !extra_get(n, EXTRA_SHMEM, &shmem) || !extra_get(n, EXTRA_ANON_PAGES, &anon))
+	    !stat_get(&n->stats, STAT_SHMEM, &shmem) || !extra_get(n, EXTRA_ANON_PAGES, &anon))
 		return;
 	by_file = less(af + inf, less(cached + buffers, shmem));
 	by_anon = less(anon + shmem, aa + ina);

@@ -18,9 +18,7 @@
 enum extra_id {
 	EXTRA_CACHED, /* bytes */
 	EXTRA_BUFFERS,
-	EXTRA_SHMEM,
 	EXTRA_ANON_PAGES,
-	EXTRA_STEAL_ANON, /* pages, a counter */
 	EXTRA_MAX,
 };
 

@@ -55,7 +55,7 @@ void session_hello(struct agent *agent, uint64_t now_us)
 {
 	struct wire_message msg = { .type = WIRE_HELLO, .hello = agent->session.hello };
 
-	knobs_own(&agent->knobs, &msg.hello.own);
+	knobs_values(&agent->knobs, &msg.hello.own, &msg.hello.now);
 	msg.hello.nonce = agent->session.nonce;
 	msg.hello.interval_ms = agent->interval_ms;
 	msg.hello.clock_us = now_us;
@@ -199,6 +199,8 @@ static int carry_out(struct agent *agent, const struct wire_message *msg, uint64
 		return 0;
 	case WIRE_PROFILE:
 		outcome->asked = knob_bits(&msg->profile);
+		/* What is in force now stands in a hello. */
+		agent->session.next_hello_us = arrived_us;
 		return knobs_apply(&agent->knobs, &msg->profile, &outcome->done);
 	case WIRE_SHED:
 		outcome->asked = msg->shed.bytes;
@@ -259,6 +261,7 @@ uint64_t session_lease(struct agent *agent, uint64_t now_us)
 	if (now_us < end)
 		return end;
 	(void)knobs_restore(&agent->knobs);
+	agent->session.next_hello_us = now_us;
 	agent->interval_ms = AGENT_INTERVAL_MS;
 	return UINT64_MAX;
 }

@@ -42,7 +42,7 @@ static bool stolen(const struct numbers *numbers, uint64_t *ret)
 	uint64_t file, anon;
 
 	if (!stat_get(&numbers->stats, STAT_STEAL_FILE, &file) ||
-	    !extra_get(numbers, EXTRA_STEAL_ANON, &anon))
+	    !stat_get(&numbers->stats, STAT_STEAL_ANON, &anon))
 		return false;
 	*ret = file + anon;
 	return true;

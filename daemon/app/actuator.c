@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/app/manager.h"
+#include "daemon/core/profile.h"
 #include "daemon/guest/channel.h"
 #include "daemon/ipc/journal.h"
 #include "daemon/util/cleanup.h"
@@ -17,8 +18,6 @@
 #define PROFILE_LIFETIME_US (5 * USEC_PER_SEC)
 #define SAMPLE_LIFETIME_US  USEC_PER_SEC
 #define SHED_SWAPPINESS	    60
-/* A finer order of reporting would split the host's huge pages. */
-#define HUGE_PAGE_REPORTING_ORDER 9
 
 bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap)
 {
@@ -150,35 +149,25 @@ static void send_shed(struct guest *guest, const struct guest_snapshot *snap,
 		log_debug("%s: shed not sent: %s", snap->name, strerror(-r));
 }
 
-/* The level's profile, over it the guest's own settings, over both what the host's pages need. */
-static struct profile guest_profile(const struct manager *m, const struct guest_snapshot *snap,
-				    enum level level)
-{
-	struct profile profile = m->settings->host.profiles[level];
-	const struct profile *own = &snap->settings.sysctl;
-
-	if (m->current.host.thp_always && snap->cost.thp &&
-	    !knob_has(&profile, KNOB_REPORTING_ORDER))
-		knob_put(&profile, KNOB_REPORTING_ORDER, HUGE_PAGE_REPORTING_ORDER);
-	for (int i = 0; i < KNOB_MAX_ID; i++)
-		if (knob_has(own, i))
-			knob_put(&profile, i, own->value[i]);
-	return profile;
-}
-
-static void send_profile(struct manager *m, struct guest *guest, const struct guest_snapshot *snap,
+static void send_profile(struct manager *m, struct guest *guest, struct guest_snapshot *snap,
 			 enum level level)
 {
-	struct profile profile = guest_profile(m, snap, level);
+	struct profile profile;
 	int r;
 
+	profile_for(m->settings, &m->current.host, snap, level, &profile);
 	r = guest->channel ? channel_send_profile(guest->channel, &profile, PROFILE_LIFETIME_US,
 						  &guest->profile_sequence)
 			   : -ENOTCONN;
 	if (r < 0)
 		log_debug("%s: profile not sent: %s", snap->name, strerror(-r));
-	else
-		guest->profile_level = level;
+	if (r < 0)
+		return;
+	/* The same level's profile has become another: the guest has it when it answers. */
+	if (snap->agent.profile_level == level)
+		snap->agent.profile_set = false;
+	guest->profile_level = level;
+	guest->profile_sent = profile;
 }
 
 static void record(struct manager *m, const struct guest_snapshot *snap,
@@ -277,7 +266,7 @@ void actuator_leave(struct manager *m)
 
 		if (!actuator_may_act(m, snap))
 			continue;
-		if (guest->channel && snap->agent.profile_set)
+		if (guest->channel)
 			(void)channel_send_profile(guest->channel, &nothing, PROFILE_LIFETIME_US,
 						   NULL);
 		if (snap->settings.on_stop == LEAVE_RELEASE && snap->balloon.at_us &&

@@ -73,6 +73,9 @@ static void on_hello(struct channel *channel, const struct wire_hello *hello, bo
 			 hello->release, kernel_lacks(hello, lacks, sizeof(lacks)));
 	}
 	agent->capabilities = channel_capabilities(hello);
+	agent->own = hello->own;
+	agent->in_force = hello->now;
+	agent->settable = channel_settable(hello);
 	manager_kick(guest->manager);
 }
 
@@ -86,6 +89,7 @@ static void on_sample(struct channel *channel, const struct wire_sample *sample,
 	agent->previous = agent->stats;
 	agent->previous_at_us = agent->at_us;
 	agent->stats = sample->stats;
+	agent->approximate = sample->approximate;
 	agent->at_us = at_us;
 	agent->swap_entries_age_us = sample->slow_age_us;
 	if (sample->cause != WIRE_CAUSE_TIMER)
@@ -103,6 +107,16 @@ static void on_pressure(struct channel *channel, const struct wire_pressure *pre
 	manager_kick(guest->manager);
 }
 
+/*
+ * Whether all was set that can be: a kernel that lacks or refuses some of the settings, or an owner
+ * who keeps some, has got the others, and to ask again brings no more. Without room for the note of
+ * its own values the guest sets nothing, and may later.
+ */
+static bool profile_answered(const struct wire_result *result, int status)
+{
+	return status == 0 || (result->asked && status != -ENOSPC);
+}
+
 static void on_result(struct channel *channel, const struct wire_result *result, int status,
 		      uint64_t at_us, void *userdata)
 {
@@ -117,8 +131,8 @@ static void on_result(struct channel *channel, const struct wire_result *result,
 	} else if (result->command_type == WIRE_PROFILE &&
 		   result->command_seq == guest->profile_sequence) {
 		agent->profile_level = guest->profile_level;
-		/* A kernel that lacks some of the settings has got the others. */
-		agent->profile_set = status == 0 || status == -ENOENT;
+		agent->asked = guest->profile_sent;
+		agent->profile_set = profile_answered(result, status);
 	}
 	if (status < 0)
 		log_debug("%s: agent answers %s with %s", name_of(guest),

@@ -27,7 +27,8 @@ struct guest {
 	bool releasing; /* ... or waits, that gives its memory back as the daemon stops */
 	uint64_t request_next; /* a target that waits for that call, 0: none */
 	uint32_t shed_sequence, profile_sequence; /* of those that were sent last */
-	enum level profile_level;
+	enum level profile_level; /* of the profile that was sent last */
+	struct profile profile_sent;
 	struct host_guest *cost; /* reads its footprint; NULL: its QEMU isn't known */
 	bool suspect; /* the hypervisor doesn't answer for it */
 	enum guest_phase phase; /* as the hypervisor says */

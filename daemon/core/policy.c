@@ -31,6 +31,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "daemon/core/profile.h"
+
 int policy_new(struct policy **ret_policy, size_t capacity)
 {
 	struct policy *p = calloc(1, sizeof(*p));
@@ -147,6 +149,17 @@ static void silence_round(struct policy *p)
 	}
 }
 
+/* Also after a reload, or when the guest has become another: what was asked is what would be. */
+static bool profile_stands(const struct policy *p, const struct guest_snapshot *g)
+{
+	struct profile want;
+
+	if (!g->agent.profile_set || g->agent.profile_level != p->level)
+		return false;
+	profile_for(p->settings, &p->now->host, g, p->level, &want);
+	return profile_equal(&want, &g->agent.asked);
+}
+
 static void profile_round(struct policy *p)
 {
 	for (size_t i = 0; i < p->n; i++) {
@@ -157,7 +170,7 @@ static void profile_round(struct policy *p)
 		if (v->g->settings.manage != MANAGE_ACT || v->g->phase != PHASE_RUNNING ||
 		    a->link != AGENT_UP || !(a->capabilities & AGENT_MAY_PROFILE))
 			continue;
-		if (a->profile_set && a->profile_level == p->level) {
+		if (profile_stands(p, v->g)) {
 			v->m->profile = (struct refusal){ 0 };
 		} else if (now_us >= v->m->profile.until_us) {
 			if (!v->observed)

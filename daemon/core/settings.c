@@ -57,6 +57,7 @@ static void default_profiles(struct profile profiles[LEVEL_MAX_ID])
 		{ KNOB_EXEC_PROTECT, { 2, 2, 3 } },
 		{ KNOB_LAZYFREE_FIRST, { 0, 2, 2 } },
 		{ KNOB_ANON_PREFAULT_MAX_ORDER, { 3, 1, 0 } },
+		{ KNOB_REPORTING_BUDGET, { 1, 4, 16 } },
 	};
 
 	for (int level = 0; level < LEVEL_MAX_ID; level++)

@@ -377,3 +377,13 @@ uint32_t channel_capabilities(const struct wire_hello *hello)
 		capabilities |= AGENT_HAS_EXEC_PROTECT;
 	return capabilities;
 }
+
+uint32_t channel_settable(const struct wire_hello *hello)
+{
+	uint32_t settable = 0;
+
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		if (hello->knobs_writable & wire_knob_bit(i))
+			settable |= UINT32_C(1) << i;
+	return settable;
+}

@@ -99,4 +99,7 @@ int channel_send_rate(struct channel *channel, uint64_t interval_ms, uint64_t li
 /** channel_capabilities() - a hello's capabilities as enum agent_capability has them. */
 uint32_t channel_capabilities(const struct wire_hello *hello);
 
+/** channel_settable() - bit a knob_id: the settings that a profile can set in the guest. */
+uint32_t channel_settable(const struct wire_hello *hello);
+
 #endif

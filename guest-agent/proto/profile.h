@@ -17,6 +17,8 @@ enum knob_id {
 	KNOB_SWAPPINESS, /* vm.swappiness */
 	KNOB_REPORTING_DELAY_MS, /* page_reporting's page_reporting_delay_ms */
 	KNOB_REPORTING_ORDER, /* page_reporting's page_reporting_order */
+	KNOB_REPORTING_BUDGET, /* page_reporting's page_reporting_budget */
+	KNOB_PCP_HIGH_FRACTION, /* vm.percpu_pagelist_high_fraction */
 	KNOB_MAX_ID,
 };
 
@@ -24,7 +26,12 @@ struct knob_info {
 	uint16_t tag; /* number on the wire */
 	const char *name; /* as in the configuration: "exec_protect" */
 	const char *path; /* file in the guest, used by the agent alone */
-	uint64_t min, max;
+	uint64_t min, max; /* that the host may ask for */
+	/*
+	 * Its values are levels, each with more of the same: a kernel that refuses one (vm.exec_protect
+	 * has two in a kernel without CONFIG_EXEC_MAPCOUNT) is given the next lower.
+	 */
+	bool levels;
 };
 
 extern const struct knob_info knob_infos[KNOB_MAX_ID];
@@ -44,6 +51,17 @@ static inline void knob_put(struct profile *profile, enum knob_id id, uint64_t v
 	profile->value[id] = value;
 	profile->present |= UINT32_C(1) << id;
 }
+
+static inline void knob_drop(struct profile *profile, enum knob_id id)
+{
+	profile->value[id] = 0;
+	profile->present &= ~(UINT32_C(1) << id);
+}
+
+/**
+ * profile_equal() - whether two profiles name the same settings with the same values.
+ */
+bool profile_equal(const struct profile *a, const struct profile *b);
 
 /**
  * knob_by_name() - find a knob by the name that the configuration uses.

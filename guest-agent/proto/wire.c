@@ -6,6 +6,7 @@
 
 /* Tags. Those below KNOB_BASE are the statistics' own; a number is never used again. */
 #define KNOB_BASE	 0x0400
+#define KNOB_NOW_BASE	 0x0440 /* the same settings' values in force */
 #define RELEASE_BASE	 0x0800
 #define AGENT_BASE	 0x0810
 #define FIELD_BASE	 0x1000
@@ -113,21 +114,23 @@ struct shape {
 	size_t n_fields;
 	unsigned int parts;
 	size_t knobs_offset; /* of the struct profile, for PART_KNOBS */
+	size_t now_offset; /* of that of the values in force; 0: it has none */
 };
 
 #define FIELDS(f) f, sizeof(f) / sizeof(*(f))
 
 static const struct shape shapes[] = {
-	{ WIRE_HELLO, "hello", FIELDS(hello_fields), PART_KNOBS | PART_TEXT, AT(hello.own) },
-	{ WIRE_SAMPLE, "sample", FIELDS(sample_fields), PART_STATS, 0 },
-	{ WIRE_PRESSURE, "pressure", FIELDS(pressure_fields), 0, 0 },
-	{ WIRE_RESULT, "result", FIELDS(result_fields), 0, 0 },
-	{ WIRE_BYE, "bye", FIELDS(bye_fields), 0, 0 },
-	{ WIRE_WELCOME, "welcome", FIELDS(welcome_fields), 0, 0 },
-	{ WIRE_PROFILE, "profile", FIELDS(command_fields), PART_KNOBS, AT(profile) },
-	{ WIRE_SHED, "shed", FIELDS(shed_fields), 0, 0 },
-	{ WIRE_SAMPLE_NOW, "sample-now", FIELDS(command_fields), 0, 0 },
-	{ WIRE_RATE, "rate", FIELDS(rate_fields), 0, 0 },
+	{ WIRE_HELLO, "hello", FIELDS(hello_fields), PART_KNOBS | PART_TEXT, AT(hello.own),
+	  AT(hello.now) },
+	{ WIRE_SAMPLE, "sample", FIELDS(sample_fields), PART_STATS, 0, 0 },
+	{ WIRE_PRESSURE, "pressure", FIELDS(pressure_fields), 0, 0, 0 },
+	{ WIRE_RESULT, "result", FIELDS(result_fields), 0, 0, 0 },
+	{ WIRE_BYE, "bye", FIELDS(bye_fields), 0, 0, 0 },
+	{ WIRE_WELCOME, "welcome", FIELDS(welcome_fields), 0, 0, 0 },
+	{ WIRE_PROFILE, "profile", FIELDS(command_fields), PART_KNOBS, AT(profile), 0 },
+	{ WIRE_SHED, "shed", FIELDS(shed_fields), 0, 0, 0 },
+	{ WIRE_SAMPLE_NOW, "sample-now", FIELDS(command_fields), 0, 0, 0 },
+	{ WIRE_RATE, "rate", FIELDS(rate_fields), 0, 0, 0 },
 };
 
 /* The texts of a hello, eight bytes a pair, filled up with NUL. */
@@ -142,7 +145,7 @@ static const struct text texts[] = {
 };
 
 _Static_assert(RELEASE_BASE + WIRE_RELEASE_MAX / 8 <= AGENT_BASE, "the texts' tags are apart");
-_Static_assert(WIRE_HEADER_SIZE + WIRE_PAIR_SIZE * (STAT_MAX_ID + KNOB_MAX_ID + 64) <=
+_Static_assert(WIRE_HEADER_SIZE + WIRE_PAIR_SIZE * (STAT_MAX_ID + 2 * KNOB_MAX_ID + 64) <=
 		       WIRE_FRAME_MAX,
 	       "every message fits a frame");
 
@@ -251,14 +254,14 @@ static bool knob_in_range(int id, uint64_t value)
 }
 
 /* The guest's own values may be anything; what the host asks for is in range. */
-static void put_knobs(struct writer *w, const struct profile *profile, bool check)
+static void put_knobs(struct writer *w, uint16_t base, const struct profile *profile, bool check)
 {
 	for (int i = 0; i < KNOB_MAX_ID; i++) {
 		if (!knob_has(profile, i))
 			continue;
 		if (check && !knob_in_range(i, profile->value[i]))
 			w->error = -EINVAL;
-		put_pair(w, KNOB_BASE + knob_infos[i].tag, 0, profile->value[i]);
+		put_pair(w, base + knob_infos[i].tag, 0, profile->value[i]);
 	}
 }
 
@@ -295,6 +298,11 @@ static void put_fields(struct writer *w, const struct shape *shape, const struct
 	}
 }
 
+static const struct profile *profile_at(const struct wire_message *msg, size_t offset)
+{
+	return (const void *)((const char *)msg + offset);
+}
+
 ssize_t wire_encode(const struct wire_message *msg, uint8_t *buf, size_t size)
 {
 	const struct shape *shape = find_shape(msg->type);
@@ -307,8 +315,10 @@ ssize_t wire_encode(const struct wire_message *msg, uint8_t *buf, size_t size)
 	if (shape->parts & PART_STATS)
 		put_stats(&w, &msg->sample);
 	if (shape->parts & PART_KNOBS)
-		put_knobs(&w, (const void *)((const char *)msg + shape->knobs_offset),
+		put_knobs(&w, KNOB_BASE, profile_at(msg, shape->knobs_offset),
 			  wire_from_host(msg->type));
+	if (shape->now_offset)
+		put_knobs(&w, KNOB_NOW_BASE, profile_at(msg, shape->now_offset), false);
 	if (shape->parts & PART_TEXT)
 		for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 			put_text(&w, &texts[i], (const char *)msg + texts[i].offset);
@@ -383,11 +393,15 @@ static void take_stat(struct wire_sample *sample, uint16_t tag, uint16_t flags, 
 		sample->approximate |= UINT64_C(1) << id;
 }
 
-static enum wire_error take_knob(struct profile *profile, uint16_t tag, uint64_t value, bool check)
+static enum wire_error take_knob(const struct shape *shape, struct wire_message *msg, uint16_t tag,
+				 uint64_t value)
 {
-	int id = knob_by_tag(tag - KNOB_BASE);
+	bool now = tag >= KNOB_NOW_BASE, check = wire_from_host(shape->type);
+	size_t offset = now ? shape->now_offset : shape->knobs_offset;
+	struct profile *profile = (void *)((char *)msg + offset);
+	int id = knob_by_tag(tag - (now ? KNOB_NOW_BASE : KNOB_BASE));
 
-	if (id < 0)
+	if (id < 0 || offset == 0)
 		return WIRE_OK;
 	if (check && !knob_in_range(id, value))
 		return WIRE_BAD_VALUE;
@@ -443,10 +457,7 @@ static enum wire_error take_pair(const struct shape *shape, struct wire_message 
 	if (tag >= RELEASE_BASE)
 		return shape->parts & PART_TEXT ? take_text(msg, tag, value) : WIRE_OK;
 	if (tag >= KNOB_BASE)
-		return shape->parts & PART_KNOBS
-			       ? take_knob((void *)((char *)msg + shape->knobs_offset), tag, value,
-					   wire_from_host(shape->type))
-			       : WIRE_OK;
+		return shape->parts & PART_KNOBS ? take_knob(shape, msg, tag, value) : WIRE_OK;
 	if (shape->parts & PART_STATS)
 		take_stat(&msg->sample, tag, flags, value);
 	return WIRE_OK;

@@ -124,6 +124,7 @@ struct wire_hello {
 	uint64_t interval_ms; /* between two samples */
 	uint64_t clock_us; /* the agent's clock at sending */
 	struct profile own; /* the guest's own values, of the knobs that its kernel has */
+	struct profile now; /* what is in force of them; older agents don't say */
 	char release[WIRE_RELEASE_MAX + 1]; /* kernel release; printable ASCII */
 	char agent[WIRE_AGENT_MAX + 1]; /* agent version; printable ASCII */
 };

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "daemon/core/profile.h"
+
 static void lie(struct sim *sim, struct sim_guest *g, struct stat_set *s)
 {
 	for (int id = 0; id < STAT_MAX_ID && g->lie == LIE_RANDOM; id++)
@@ -100,6 +102,8 @@ static void deliver_results(struct sim *sim, struct sim_guest *g)
 		g->profile_due = 0;
 		a->profile_set = true;
 		a->profile_level = g->profile_level;
+		profile_for(&sim->settings, &sim->current.host, &g->snapshot, g->profile_level,
+			    &a->asked);
 		g->lazyfree_first = g->lazyfree_first_able && g->profile_level > LEVEL_RELAXED;
 		sim->event = true;
 	}

@@ -31,14 +31,16 @@ static void guests_own_value_comes_back(void)
 {
 	struct fake_root root;
 	struct knobs knobs;
-	struct profile own;
+	struct profile own, now;
 
 	fake_root_make(&root);
-	CU_ASSERT_FALSE(knobs_load(&knobs, root.dir));
+	CU_ASSERT_FALSE(knobs_load(&knobs, root.dir, 0));
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "10\n");
-	knobs_own(&knobs, &own);
+	knobs_values(&knobs, &own, &now);
 	CU_ASSERT_EQUAL(own.value[KNOB_SWAPPINESS], 60);
+	CU_ASSERT_EQUAL(now.value[KNOB_SWAPPINESS], 10);
+	CU_ASSERT_FALSE(knob_has(&own, KNOB_EXEC_PROTECT) || knob_has(&now, KNOB_EXEC_PROTECT));
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 20), 0);
 	CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
@@ -53,7 +55,7 @@ static void setting_left_out_of_the_next_profile_comes_back(void)
 	struct knobs knobs;
 
 	fake_root_make(&root);
-	(void)knobs_load(&knobs, root.dir);
+	(void)knobs_load(&knobs, root.dir, 0);
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_LAZYFREE_FIRST, 2), 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
@@ -67,9 +69,9 @@ static void agent_after_a_crash_still_knows_the_own_value(void)
 	struct knobs knobs, next;
 
 	fake_root_make(&root);
-	(void)knobs_load(&knobs, root.dir);
+	(void)knobs_load(&knobs, root.dir, 0);
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
-	CU_ASSERT(knobs_load(&next, root.dir));
+	CU_ASSERT(knobs_load(&next, root.dir, 0));
 	CU_ASSERT_EQUAL(apply(&next, KNOB_SWAPPINESS, 30), 0);
 	CU_ASSERT_EQUAL(knobs_restore(&next), 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
@@ -82,7 +84,7 @@ static void change_by_somebody_else_is_left_alone(void)
 	struct knobs knobs;
 
 	fake_root_make(&root);
-	(void)knobs_load(&knobs, root.dir);
+	(void)knobs_load(&knobs, root.dir, 0);
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
 	fake_write(&root, SWAPPINESS, "99\n");
 	CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
@@ -102,7 +104,7 @@ static void one_setting_that_fails_does_not_stop_the_others(void)
 	uint64_t done;
 
 	fake_root_make(&root);
-	(void)knobs_load(&knobs, root.dir);
+	(void)knobs_load(&knobs, root.dir, 0);
 	knob_put(&profile, KNOB_SWAPPINESS, 5);
 	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), -ENOENT);
 	CU_ASSERT_EQUAL(done, wire_knob_bit(KNOB_SWAPPINESS));
@@ -113,6 +115,96 @@ static void one_setting_that_fails_does_not_stop_the_others(void)
 	fake_root_remove(&root);
 }
 
+static void what_the_owner_keeps_is_not_changed(void)
+{
+	const uint32_t keep = 1U << KNOB_SWAPPINESS;
+	struct profile profile = profile_of(KNOB_SWAPPINESS, 5);
+	struct fake_root root;
+	struct knobs knobs;
+	uint64_t done;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, keep);
+	knob_put(&profile, KNOB_LAZYFREE_FIRST, 2);
+	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), -EPERM);
+	CU_ASSERT_EQUAL(done, wire_knob_bit(KNOB_LAZYFREE_FIRST));
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+	CU_ASSERT_EQUAL(knobs_writable(&knobs), wire_knob_bit(KNOB_LAZYFREE_FIRST));
+	/* What an earlier agent has changed of it comes back. */
+	(void)knobs_load(&knobs, root.dir, 0);
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 5), 0);
+	(void)knobs_load(&knobs, root.dir, keep);
+	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), -EPERM);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+	fake_root_remove(&root);
+}
+
+/* A crash between the note and the change, or right behind it: both ways the own value comes back. */
+static void change_that_a_crash_cut_short_comes_back(void)
+{
+	static const char *const in_force[] = { "10\n", "20\n" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct fake_root root;
+		struct profile own, now;
+		struct knobs knobs;
+
+		fake_root_make(&root);
+		fake_write(&root, KNOBS_STATE_FILE, "swappiness 60 20 10\n");
+		fake_write(&root, SWAPPINESS, in_force[i]);
+		CU_ASSERT(knobs_load(&knobs, root.dir, 0));
+		knobs_values(&knobs, &own, &now);
+		CU_ASSERT_EQUAL(own.value[KNOB_SWAPPINESS], 60);
+		CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
+		CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+		fake_root_remove(&root);
+	}
+}
+
+static void value_before_is_noted_only_while_it_changes(void)
+{
+	struct fake_root root;
+	struct knobs knobs;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, 0);
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 20), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, KNOBS_STATE_FILE), "swappiness 60 20\n");
+	/* Whoever sets it to what was ours means it. */
+	fake_write(&root, SWAPPINESS, "10\n");
+	CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "10\n");
+	fake_root_remove(&root);
+}
+
+static void every_setting_is_noted_and_comes_back(void)
+{
+	struct profile profile = { 0 }, own, now;
+	struct fake_root root;
+	struct knobs knobs;
+	uint64_t done, all = 0;
+
+	fake_root_make(&root);
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		fake_write(&root, knob_infos[i].path, "18446744073709551615\n");
+		knob_put(&profile, i, knob_infos[i].max);
+		all |= wire_knob_bit(i);
+	}
+	(void)knobs_load(&knobs, root.dir, 0);
+	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), 0);
+	CU_ASSERT_EQUAL(done, all);
+	knobs_values(&knobs, &own, &now);
+	CU_ASSERT(profile_equal(&now, &profile));
+	/* An agent after a crash. */
+	CU_ASSERT(knobs_load(&knobs, root.dir, 0));
+	CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		CU_ASSERT_STRING_EQUAL(fake_read(&root, knob_infos[i].path),
+				       "18446744073709551615\n");
+	fake_root_remove(&root);
+}
+
 static void nothing_is_set_that_could_not_be_noted_first(void)
 {
 	struct fake_root root;
@@ -120,7 +212,7 @@ static void nothing_is_set_that_could_not_be_noted_first(void)
 
 	fake_root_make(&root);
 	fake_write(&root, "/run/ballast-agent", "a file where the folder should be");
-	(void)knobs_load(&knobs, root.dir);
+	(void)knobs_load(&knobs, root.dir, 0);
 	CU_ASSERT(apply(&knobs, KNOB_SWAPPINESS, 10) < 0);
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
 	CU_ASSERT_FALSE(knobs_changed(&knobs));
@@ -137,7 +229,7 @@ static void odd_notes_are_passed_over(void)
 		   "nonsense 1 2\nswappiness 60\nswappiness 60 x\nswappiness  60 10\n"
 		   "a-name-that-is-much-longer-than-any-setting-has 1 2\n\nlazyfree_first 0 2\n"
 		   "swappiness 60 10");
-	CU_ASSERT(knobs_load(&knobs, root.dir));
+	CU_ASSERT(knobs_load(&knobs, root.dir, 0));
 	CU_ASSERT_EQUAL(knobs.set.present, UINT32_C(1) << KNOB_LAZYFREE_FIRST);
 	fake_root_remove(&root);
 }
@@ -319,6 +411,10 @@ static void shed_that_takes_text_is_stopped(void)
 static const struct unit_test tests[] = {
 	TEST(guests_own_value_comes_back),
 	TEST(setting_left_out_of_the_next_profile_comes_back),
+	TEST(what_the_owner_keeps_is_not_changed),
+	TEST(change_that_a_crash_cut_short_comes_back),
+	TEST(value_before_is_noted_only_while_it_changes),
+	TEST(every_setting_is_noted_and_comes_back),
 	TEST(agent_after_a_crash_still_knows_the_own_value),
 	TEST(change_by_somebody_else_is_left_alone),
 	TEST(one_setting_that_fails_does_not_stop_the_others),

@@ -48,12 +48,27 @@ static void owner_has_the_last_word(void)
 	}
 }
 
+static void owner_keeps_single_settings(void)
+{
+	struct agent_config c;
+	char error[256];
+
+	CU_ASSERT_EQUAL(parse("", &c, error), 0);
+	CU_ASSERT_EQUAL(c.keep, 0);
+	CU_ASSERT_EQUAL(parse("keep = swappiness , percpu_pagelist_high_fraction\n", &c, error), 0);
+	CU_ASSERT_EQUAL(c.keep, 1U << KNOB_SWAPPINESS | 1U << KNOB_PCP_HIGH_FRACTION);
+	CU_ASSERT_EQUAL(c.allow, ALL);
+	CU_ASSERT_EQUAL(parse("keep =\n", &c, error), 0);
+	CU_ASSERT_EQUAL(c.keep, 0);
+}
+
 static void every_mistake_is_one_line_with_its_place(void)
 {
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
-		{ "alow = sample\n", "agent.conf:1: unknown key 'alow'; known are allow and port" },
+		{ "alow = sample\n",
+		  "agent.conf:1: unknown key 'alow'; known are allow, keep and port" },
 		{ "\n# x\nallow = sampel\n",
 		  "agent.conf:3: allow: 'sampel' is none of sample, profile, shed" },
 		{ "allow = sample,,shed\n",
@@ -64,7 +79,11 @@ static void every_mistake_is_one_line_with_its_place(void)
 		{ "allow = shed\nallow = shed\n", "agent.conf:2: key 'allow' is set twice" },
 		{ "port = here\n", "agent.conf:1: port: 'here' is no absolute path" },
 		{ "port =\n", "agent.conf:1: port: '' is no absolute path" },
-		{ "= x\n", "agent.conf:1: unknown key ''; known are allow and port" },
+		{ "= x\n", "agent.conf:1: unknown key ''; known are allow, keep and port" },
+		{ "keep = swapiness\n", "agent.conf:1: keep: 'swapiness' is no setting; "
+					"ballast-agent --once lists them" },
+		{ "keep = swappiness,\t,exec_protect\n",
+		  "agent.conf:1: keep: '' is no setting; ballast-agent --once lists them" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -117,6 +136,7 @@ static void file_that_is_absent_too_long_or_binary_is_told_apart(void)
 static const struct unit_test tests[] = {
 	TEST(empty_configuration_permits_everything),
 	TEST(owner_has_the_last_word),
+	TEST(owner_keeps_single_settings),
 	TEST(every_mistake_is_one_line_with_its_place),
 	TEST(port_is_a_path_that_fits),
 	TEST(file_that_is_absent_too_long_or_binary_is_told_apart),

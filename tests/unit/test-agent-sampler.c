@@ -156,7 +156,7 @@ static void collect(const struct fake_root *root, struct wire_hello *hello)
 	struct numbers n = sample(root);
 	struct knobs knobs;
 
-	(void)knobs_load(&knobs, root->dir);
+	(void)knobs_load(&knobs, root->dir, 0);
 	facts_collect(root->dir, WIRE_CAP_SAMPLE | WIRE_CAP_PROFILE, &n, &knobs, &trigger, hello);
 	sampler_close(&sampler);
 }

@@ -55,8 +55,10 @@ static void every_message_fits_when_full(void)
 
 	memset(msg.hello.release, 'r', WIRE_RELEASE_MAX);
 	memset(msg.hello.agent, '~', WIRE_AGENT_MAX);
-	for (int i = 0; i < KNOB_MAX_ID; i++)
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
 		knob_put(&msg.hello.own, i, UINT64_MAX);
+		knob_put(&msg.hello.now, i, UINT64_MAX - 1);
+	}
 	CU_ASSERT_EQUAL(wire_decode(buf, encode(&msg, buf), &back), WIRE_OK);
 	CU_ASSERT(same(&msg, &back));
 	msg = make_sample();
@@ -102,6 +104,53 @@ static void layout_is_little_endian_and_stable(void)
 	CU_ASSERT_EQUAL(encode(&msg, buf), sizeof(want));
 	CU_ASSERT_EQUAL(memcmp(buf, want, sizeof(want)), 0);
 	CU_ASSERT_EQUAL(wire_hash((const uint8_t *)"a", 1), UINT64_C(0xaf63dc4c8601ec8c));
+}
+
+/* Change a pair's tag, which has to stay between its neighbours', and mend the hash. */
+static void retag(uint8_t *buf, size_t size, uint16_t from, uint16_t to)
+{
+	uint64_t hash;
+
+	for (size_t at = WIRE_HEADER_SIZE; at < size; at += WIRE_PAIR_SIZE)
+		if (buf[at] == (from & 0xff) && buf[at + 1] == from >> 8) {
+			buf[at] = to & 0xff;
+			buf[at + 1] = (uint8_t)(to >> 8);
+		}
+	hash = wire_hash(buf, size - WIRE_PAIR_SIZE);
+	for (size_t i = 0; i < 8; i++)
+		buf[size - 8 + i] = (uint8_t)(hash >> 8 * i);
+}
+
+/* Tags 0x0404 and 0x0444: an agent that knows fewer settings, or more, is understood. */
+static void settings_are_known_by_their_tags(void)
+{
+	struct wire_message msg = make_hello(), back;
+	uint8_t buf[WIRE_FRAME_MAX];
+	size_t size = encode(&msg, buf);
+
+	CU_ASSERT_EQUAL(wire_decode(buf, size, &back), WIRE_OK);
+	CU_ASSERT_EQUAL(back.hello.own.value[KNOB_SWAPPINESS], 60);
+	CU_ASSERT_EQUAL(back.hello.now.value[KNOB_SWAPPINESS], 10);
+	retag(buf, size, 0x0444, 0x047f);
+	CU_ASSERT_EQUAL(wire_decode(buf, size, &back), WIRE_OK);
+	CU_ASSERT_EQUAL(back.hello.now.present, 0);
+	CU_ASSERT_EQUAL(back.hello.own.present, 1U << KNOB_SWAPPINESS);
+	retag(buf, size, 0x0404, 0x043f);
+	CU_ASSERT_EQUAL(wire_decode(buf, size, &back), WIRE_OK);
+	CU_ASSERT_EQUAL(back.hello.own.present, 0);
+	CU_ASSERT_STRING_EQUAL(back.hello.release, msg.hello.release);
+}
+
+/* Values in force are the guest's to tell: in a command they mean nothing, and set nothing. */
+static void values_in_force_are_no_order(void)
+{
+	struct wire_message msg = make(WIRE_PROFILE), back;
+	uint8_t buf[WIRE_FRAME_MAX];
+	size_t size = encode(&msg, buf);
+
+	retag(buf, size, 0x0402, 0x0442);
+	CU_ASSERT_EQUAL(wire_decode(buf, size, &back), WIRE_OK);
+	CU_ASSERT_EQUAL(back.profile.present, 0);
 }
 
 /* Both tables are written out in the order of their tags; the encoder relies on it. */
@@ -165,6 +214,8 @@ static const struct unit_test tests[] = {
 	TEST(every_message_fits_when_full),
 	TEST(absent_statistic_stays_absent),
 	TEST(layout_is_little_endian_and_stable),
+	TEST(settings_are_known_by_their_tags),
+	TEST(values_in_force_are_no_order),
 	TEST(tables_rise_by_tag),
 	TEST(encoder_refuses_what_the_decoder_would),
 	TEST(encoder_never_writes_behind_its_buffer),

@@ -35,6 +35,7 @@ static inline struct wire_message make_hello(void)
 					       .agent = "0.1" } };
 
 	knob_put(&msg.hello.own, KNOB_SWAPPINESS, 60);
+	knob_put(&msg.hello.now, KNOB_SWAPPINESS, 10);
 	return msg;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "daemon/core/policy.h"
+#include "daemon/core/profile.h"
 #include "tests/unit/harness.h"
 
 #define MIB	     (UINT64_C(1) << 20)
@@ -137,6 +138,7 @@ static inline void bench_carry_out(struct bench *b)
 		} else if (d->action == ACTION_PROFILE) {
 			g->agent.profile_set = true;
 			g->agent.profile_level = d->level;
+			profile_for(&b->settings, &b->now.host, g, d->level, &g->agent.asked);
 		}
 	}
 }

@@ -248,6 +248,81 @@ static void a_profile_is_set_once_and_a_refused_one_is_not_hammered(void)
 	bench_done(&b);
 }
 
+static void a_profile_that_a_reload_changes_is_asked_for_again(void)
+{
+	struct bench b;
+	int sent = 0;
+
+	bench_init(&b, 1);
+	for (int i = 0; i < 10; i++) {
+		bench_round(&b, SECOND);
+		sent += bench_did(&b, 0, ACTION_PROFILE);
+	}
+	CU_ASSERT_EQUAL(sent, 1);
+	knob_put(&b.settings.host.profiles[LEVEL_RELAXED], KNOB_SWAPPINESS, 77);
+	bench_round(&b, SECOND);
+	CU_ASSERT(bench_did(&b, 0, ACTION_PROFILE));
+	CU_ASSERT_EQUAL(b.guests[0].agent.asked.value[KNOB_SWAPPINESS], 77);
+	bench_round(&b, SECOND);
+	CU_ASSERT_FALSE(bench_did(&b, 0, ACTION_PROFILE));
+	bench_done(&b);
+}
+
+static struct profile asked(const struct bench *b, enum level level)
+{
+	struct profile profile;
+
+	profile_for(&b->settings, &b->now.host, &b->guests[0], level, &profile);
+	return profile;
+}
+
+static void profiles_follow_the_level(void)
+{
+	static const struct {
+		enum knob_id knob;
+		uint64_t want[LEVEL_MAX_ID];
+	} rows[] = {
+		{ KNOB_EXEC_PROTECT, { 2, 2, 3 } },
+		{ KNOB_LAZYFREE_FIRST, { 0, 2, 2 } },
+		{ KNOB_ANON_PREFAULT_MAX_ORDER, { 3, 1, 0 } },
+		{ KNOB_REPORTING_DELAY_MS, { 2000, 500, 100 } },
+		{ KNOB_REPORTING_BUDGET, { 1, 4, 16 } },
+	};
+	struct bench b;
+
+	bench_init(&b, 1);
+	b.guests[0].balloon.maximum = 2048 * MIB;
+	for (int level = 0; level < LEVEL_MAX_ID; level++) {
+		struct profile got = asked(&b, level);
+
+		for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+			CU_ASSERT(knob_has(&got, rows[i].knob));
+			CU_ASSERT_EQUAL(got.value[rows[i].knob], rows[i].want[level]);
+		}
+		CU_ASSERT_FALSE(knob_has(&got, KNOB_SWAPPINESS));
+	}
+	bench_done(&b);
+}
+
+static void a_small_guest_prefaults_less_unless_its_rule_says_so(void)
+{
+	struct profile none;
+	struct bench b;
+
+	bench_init(&b, 1);
+	b.guests[0].balloon.maximum = 1023 * MIB;
+	CU_ASSERT_EQUAL(asked(&b, LEVEL_RELAXED).value[KNOB_ANON_PREFAULT_MAX_ORDER], 2);
+	CU_ASSERT_EQUAL(asked(&b, LEVEL_TIGHT).value[KNOB_ANON_PREFAULT_MAX_ORDER], 1);
+	b.guests[0].balloon.maximum = 0; /* not known yet */
+	CU_ASSERT_EQUAL(asked(&b, LEVEL_RELAXED).value[KNOB_ANON_PREFAULT_MAX_ORDER], 2);
+	knob_drop(&b.settings.host.profiles[LEVEL_RELAXED], KNOB_ANON_PREFAULT_MAX_ORDER);
+	none = asked(&b, LEVEL_RELAXED);
+	CU_ASSERT_FALSE(knob_has(&none, KNOB_ANON_PREFAULT_MAX_ORDER));
+	knob_put(&b.guests[0].settings.sysctl, KNOB_ANON_PREFAULT_MAX_ORDER, 4);
+	CU_ASSERT_EQUAL(asked(&b, LEVEL_CRITICAL).value[KNOB_ANON_PREFAULT_MAX_ORDER], 4);
+	bench_done(&b);
+}
+
 static void a_guest_without_lazyfree_first_gives_both_as_one(void)
 {
 	struct bench b;
@@ -281,6 +356,9 @@ static const struct unit_test tests[] = {
 	TEST(what_is_beyond_an_entitlement_goes_under_any_name),
 	TEST(stale_hold_opts_out_of_being_lowered),
 	TEST(a_profile_is_set_once_and_a_refused_one_is_not_hammered),
+	TEST(a_profile_that_a_reload_changes_is_asked_for_again),
+	TEST(profiles_follow_the_level),
+	TEST(a_small_guest_prefaults_less_unless_its_rule_says_so),
 	TEST(a_guest_without_lazyfree_first_gives_both_as_one),
 };
 
