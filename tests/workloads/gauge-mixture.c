@@ -304,44 +304,6 @@ static void work(struct worker *w)
 
 /* --- The one that watches ------------------------------------------------------------------------- */
 
-/* Whether a process of the group is still running. */
-static bool some_run(pid_t group)
-{
-	struct dirent *entry;
-	DIR *dir = opendir("/proc");
-	char path[300], state;
-	bool found = false;
-	int pgrp, ppid;
-
-	while (!found && (entry = readdir(dir))) {
-		FILE *f;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fscanf(f, "%*d (%*[^)]) %c %d %d", &state, &ppid, &pgrp) == 3 && pgrp == group)
-			found = state != 'T' && state != 'Z' && state != 'X';
-		fclose(f);
-	}
-	closedir(dir);
-	return found;
-}
-
-static void stop_all(pid_t group)
-{
-	uint64_t until = work_now_usec() + 60000000;
-
-	kill(-group, SIGSTOP);
-	while (some_run(group)) {
-		if (work_now_usec() > until)
-			work_die("not ok gauge-mixture - the processes don't stop");
-		usleep(5000);
-	}
-}
-
 /* Reclaim, compaction and a change of the LRU, while the processes run. */
 static void disturb(struct worker *w)
 {
@@ -368,61 +330,12 @@ static void disturb(struct worker *w)
 	}
 }
 
-struct seen {
-	struct gauges counted;
-	uint64_t exec, lazyfree;
-};
-
-/* A number that changes whenever the kernel's own threads move or take pages. */
-static uint64_t activity(void)
-{
-	static const char *const counters[] = { "pgmigrate_success",  "pgmigrate_fail",
-						"compact_isolated",   "pgscan_kswapd",
-						"pgscan_khugepaged",  "thp_collapse_alloc",
-						"nr_isolated_file",   "nr_isolated_anon",
-						"pgsteal_khugepaged", "compact_migrate_scanned" };
-	uint64_t sum = 0;
-
-	gauges_set("/proc/sys/vm/stat_refresh", "1");
-	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-		sum += gauges_vmstat(counters[i]);
-	return sum;
-}
-
-static bool is_exact(const struct seen *seen)
-{
-	return seen->exec == seen->counted.exec && seen->lazyfree == seen->counted.lazyfree &&
-	       seen->counted.pss_wrong == 0;
-}
-
-/*
- * Read the gauges and count the pages, while nothing moves. Work that is under way still, such as
- * the end of an address space that the LRU's walk held, gets a second to come to its end; a gauge
- * that is wrong stays so.
- */
-static void look(struct seen *ret)
-{
-	uint64_t before;
-
-	for (int i = 0; i < 10; i++) {
-		gauges_settle(settle_file);
-		usleep(20000);
-		before = activity();
-		ret->exec = gauges_vmstat("nr_exec_mapped");
-		ret->lazyfree = gauges_vmstat("nr_lazyfree");
-		gauges_count(&ret->counted);
-		if (before == activity() && is_exact(ret))
-			return;
-		usleep(100000);
-	}
-}
-
 struct verdict {
 	uint32_t exec_wrong, lazyfree_wrong, rollup_wrong, sum_wrong;
 	uint64_t most_exec, most_lazyfree, most_shared;
 };
 
-static void judge(struct verdict *v, const struct seen *seen, uint32_t round, bool mixed)
+static void judge(struct verdict *v, const struct gauges_seen *seen, uint32_t round, bool mixed)
 {
 	const struct gauges *c = &seen->counted;
 	/* Each process' Pss_Exec is rounded down to KiB. */
@@ -478,8 +391,8 @@ static void end_all(pid_t group)
 		usleep(10000);
 }
 
-static void report(const struct verdict *v, const struct seen *start, const struct seen *end,
-		   uint32_t rounds, bool mixed, bool *ret_good)
+static void report(const struct verdict *v, const struct gauges_seen *start,
+		   const struct gauges_seen *end, uint32_t rounds, bool mixed, bool *ret_good)
 {
 	const char *kind = mixed ? "mixed" : "pure";
 	char name[100];
@@ -551,7 +464,7 @@ int main(int argc, char **argv)
 	};
 	struct worker me = { 0 };
 	struct verdict verdict = { 0 };
-	struct seen start, now;
+	struct gauges_seen start, now;
 	const char *folder = NULL;
 	bool mixed, good;
 	pid_t group;
@@ -566,17 +479,17 @@ int main(int argc, char **argv)
 	mixed = options[MIXED].value;
 	me.random = options[SEED].value + 77;
 	prepare(folder);
-	look(&start);
+	gauges_look(settle_file, &start);
 	group = start_workers(options[SEED].value, (uint32_t)options[WORKERS].value, mixed);
 	for (uint32_t round = 0; round < options[ROUNDS].value; round++) {
 		disturb(&me);
-		stop_all(group);
-		look(&now);
+		gauges_stop(group);
+		gauges_look(settle_file, &now);
 		judge(&verdict, &now, round, mixed);
 		kill(-group, SIGCONT);
 	}
 	end_all(group);
-	look(&now);
+	gauges_look(settle_file, &now);
 	report(&verdict, &start, &now, (uint32_t)options[ROUNDS].value, mixed, &good);
 	return good ? 0 : 1;
 }

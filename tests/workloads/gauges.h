@@ -12,6 +12,8 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <signal.h>
+#include <sys/types.h>
 
 /* Bits of /proc/kpageflags, see Documentation/admin-guide/mm/pagemap.rst. */
 enum {
@@ -256,6 +258,99 @@ static inline uint64_t gauges_rollup(const char *name)
 	if (dir)
 		closedir(dir);
 	return sum;
+}
+
+/* Whether a process of the group is still running. */
+static inline bool gauges_some_run(pid_t group)
+{
+	struct dirent *entry;
+	DIR *dir = opendir("/proc");
+	char path[300], state;
+	bool found = false;
+	int pgrp, ppid;
+
+	while (!found && (entry = readdir(dir))) {
+		FILE *f;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%*d (%*[^)]) %c %d %d", &state, &ppid, &pgrp) == 3 && pgrp == group)
+			found = state != 'T' && state != 'Z' && state != 'X';
+		fclose(f);
+	}
+	closedir(dir);
+	return found;
+}
+
+/**
+ * gauges_stop() - stop a process group, and wait until all of its processes stand still.
+ */
+static inline void gauges_stop(pid_t group)
+{
+	uint64_t until = work_now_usec() + 120000000;
+
+	kill(-group, SIGSTOP);
+	while (gauges_some_run(group)) {
+		if (work_now_usec() > until)
+			work_die("not ok gauges - the processes don't stop");
+		usleep(5000);
+	}
+}
+
+/* The gauges, and what counting found at the same time. */
+struct gauges_seen {
+	struct gauges counted;
+	uint64_t exec, lazyfree;
+};
+
+/* A number that changes whenever the kernel's own threads move or take pages. */
+static inline uint64_t gauges_activity(void)
+{
+	static const char *const counters[] = { "pgmigrate_success",  "pgmigrate_fail",
+						"compact_isolated",   "pgscan_kswapd",
+						"pgscan_khugepaged",  "thp_collapse_alloc",
+						"nr_isolated_file",   "nr_isolated_anon",
+						"pgsteal_khugepaged", "compact_migrate_scanned" };
+	uint64_t sum = 0;
+
+	gauges_set("/proc/sys/vm/stat_refresh", "1");
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		sum += gauges_vmstat(counters[i]);
+	return sum;
+}
+
+static inline bool gauges_exact(const struct gauges_seen *seen)
+{
+	return seen->exec == seen->counted.exec && seen->lazyfree == seen->counted.lazyfree &&
+	       seen->counted.pss_wrong == 0;
+}
+
+/**
+ * gauges_look() - read the gauges and count the pages, while nothing moves. @file is as in
+ * gauges_settle().
+ *
+ * Work that is under way still, such as the end of an address space that the LRU's walk held, gets a
+ * second to come to its end; a gauge that is wrong stays so.
+ */
+static inline void gauges_look(const char *file, struct gauges_seen *ret)
+{
+	uint64_t before;
+
+	for (int i = 0; i < 10; i++) {
+		gauges_settle(file);
+		usleep(20000);
+		before = gauges_activity();
+		ret->exec = gauges_vmstat("nr_exec_mapped");
+		ret->lazyfree = gauges_vmstat("nr_lazyfree");
+		gauges_count(&ret->counted);
+		if (before == gauges_activity() && gauges_exact(ret))
+			return;
+		usleep(100000);
+	}
 }
 
 /* One line of a test, as tests/run counts them. */
