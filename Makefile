@@ -173,8 +173,8 @@ $(B)/lab/guest.img: tests/lab/image.sh tests/lab/init $(WORKLOADS) \
 	tests/lab/image.sh $(B)
 
 .PHONY: all help deps workloads lab test-programs kernel demo test lint lint-fast print-flags format \
-	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz bench-kernel man \
-	install clean
+	check-unit check-sim check-integration check-vm check-asan check-valgrind fuzz bench-kernel \
+	soak-kernel man install clean
 
 workloads: $(WORKLOADS) ## build the programs that run in test guests
 
@@ -205,6 +205,12 @@ fuzzers: $(FUZZERS)
 # BENCH="TEST GROUP ..." for some of it, REPEAT=N, JOBS=N guests at a time, SEED=N of the order.
 bench-kernel: workloads $(BENCH_TOOLS) ## measure the kernel's levers off against on, as the seeds did
 	@BENCH='$(BENCH)' tests/bench/kernel.sh
+
+# Two kernels of their own, and not part of CI.
+soak-kernel: workloads ## 20 minutes of mixed load with all levers, on kernels with lockdep and KASAN
+	@[ -n "$$BALLAST_KERNEL" ] || for kind in $${SOAK_KERNELS:-lockdep kasan}; do \
+		kernel-patches/build.sh --debug $$kind || exit 1; done
+	@tests/vm/soak.sh
 
 lint: ## formats, warnings of other compilers, layers, scripts, units
 	@tests/run lint

@@ -19,10 +19,17 @@
 #	BALLAST_BUILD	the build folder, default build/ of this tree
 #	VM_CPUS, VM_TIMEOUT, VM_QEMU	processors (2), seconds (400), more arguments for QEMU
 #	VM_SWAP		MiB of swap, 0 for none (512)
+#	VM_THREAD	multi: a host thread for each processor, for kernels without jump labels (single)
+#	VM_QMP		a command whose output is given to QEMU as commands of QMP while the guest runs
+#	VM_KEEP		a folder that gets what the guest and its console have said
 
 VM_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VM_BUILD=$(realpath -m "${BALLAST_BUILD:-$VM_TREE/build}")
 VM_KERNEL=
+
+# What the kernel says when something is wrong.
+VM_SPLAT='BUG:|WARNING:|Bad page|Oops|KASAN:|kernel BUG|corruption|INFO: task|INFO: rcu|rcu: INFO'
+VM_SPLAT+='|general protection|Kernel panic|blocked for more than'
 
 # vm_kernel [--unpatched]: find the kernel in the cache. BALLAST_KERNEL and BALLAST_KERNEL_UNPATCHED
 # name others.
@@ -91,7 +98,7 @@ vm_run()
 
 vm_boot()
 {
-	local memory=$1 folder=$2 disks accel=${BALLAST_ACCEL:-tcg} cpu=max
+	local memory=$1 folder=$2 disks qmp=() accel=${BALLAST_ACCEL:-tcg} cpu=max
 	shift 2
 	# The kernel patches its code while it runs (static keys, at boot and when the LRU is switched).
 	# With a thread for each processor, QEMU 7.2's TCG now and then executes a breakpoint that is
@@ -99,7 +106,7 @@ vm_boot()
 	# With ERMS the kernel clears a page with "rep stosb", for which TCG goes round a loop 4096 times:
 	# two thirds of what a page fault takes, and on a real processor next to nothing.
 	[ "$accel" = kvm ] || {
-		accel=tcg,thread=single
+		accel=tcg,thread=${VM_THREAD:-single}
 		cpu=max,-erms
 	}
 	vm_initramfs "$folder" "$@" || return 1
@@ -110,14 +117,16 @@ vm_boot()
 		truncate -s "${VM_SWAP:-512}M" "$folder/swap"
 		disks="$disks -drive file=$folder/swap,if=virtio,format=raw,cache=unsafe"
 	fi
+	[ -z "${VM_QMP:-}" ] || qmp=(-qmp stdio)
 	# The check of the timer counts a few interrupts, and panics when a busy host keeps them away.
 	# shellcheck disable=SC2086 # lists of arguments
 	timeout --kill-after=10 "${VM_TIMEOUT:-400}" qemu-system-x86_64 -M q35 -nodefaults \
 		-display none -no-reboot -accel "$accel" -cpu "$cpu" -m "$memory" \
 		-smp "${VM_CPUS:-2}" -kernel "$VM_KERNEL" -initrd "$folder/initramfs" \
-		-append "console=ttyS0 rdinit=/init panic=-1 oops=panic quiet no_timer_check" \
+		-append "console=ttyS0 rdinit=/init panic=-1 oops=panic loglevel=5 no_timer_check" \
 		-serial "file:$folder/console" -serial "file:$folder/out" \
-		$disks ${VM_QEMU:-} 2>"$folder/qemu" </dev/null
+		$disks ${VM_QEMU:-} "${qmp[@]}" >"$folder/qmp" 2>"$folder/qemu" \
+		< <(${VM_QMP:-true} || true)
 	vm_result "$folder" $?
 }
 
@@ -126,9 +135,10 @@ vm_result()
 	local folder=$1 rc=$2 end
 	tr -d '\r' <"$folder/out" | grep -a -v '^guest: end '
 	end=$(tr -d '\r' <"$folder/out" | sed -n 's/^guest: end //p')
-	if grep -a -q -E 'BUG:|WARNING:|Bad page|Oops' "$folder/console"; then
+	[ -z "${VM_KEEP:-}" ] || cp "$folder"/{console,out,qemu,qmp} "$VM_KEEP/"
+	if grep -a -q -E "$VM_SPLAT" "$folder/console"; then
 		echo "not ok guest-kernel - it complained"
-		tail -n 40 "$folder/console" >&2
+		grep -a -m 1 -A 60 -B 2 -E "$VM_SPLAT" "$folder/console" >&2
 		return 1
 	fi
 	if [ -z "$end" ]; then
