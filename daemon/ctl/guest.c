@@ -6,6 +6,7 @@
 
 #include "daemon/ctl/json.h"
 #include "daemon/util/parse.h"
+#include "guest-agent/proto/profile.h"
 #include "guest-agent/proto/stats.h"
 
 static enum colour level_colour(const char *level)
@@ -157,18 +158,36 @@ void guest_print_limits(const struct terminal *terminal, struct json_object *gue
 	terminal_items(terminal, "limits", &items);
 }
 
+const char *guest_mark(struct json_object *guest, const char *statistic)
+{
+	return json_has_word(guest, "approximate", statistic) ? "~" : "";
+}
+
+static void add_tier(struct items *items, const char *name, const char *mark,
+		     struct json_object *tiers, const char *key)
+{
+	char size[FORMAT_SIZE_MAX];
+	uint64_t bytes;
+
+	if (json_number(tiers, key, &bytes))
+		items_add(items, "%s %s%s", name, mark, format_size(size, FORMAT_SIZE_MAX, bytes));
+}
+
 void guest_print_tiers(const struct terminal *terminal, struct json_object *guest)
 {
+	const char *lazyfree = guest_mark(guest, "lazyfree"),
+		   *text = guest_mark(guest, "exec_mapped");
 	struct items items = { 0 };
 	struct json_object *tiers;
 
 	if (!json_object_object_get_ex(guest, "tiers", &tiers))
 		return;
-	items_add_size(&items, "backed free", tiers, "backed_free");
-	items_add_size(&items, "lazyfree", tiers, "lazyfree");
-	items_add_size(&items, "file", tiers, "file");
-	items_add_size(&items, "anonymous", tiers, "anon");
-	items_add_size(&items, "text", tiers, "text");
+	add_tier(&items, "backed free", "", tiers, "backed_free");
+	add_tier(&items, "lazyfree", lazyfree, tiers, "lazyfree");
+	/* What is left of the page cache without the two. */
+	add_tier(&items, "file", *lazyfree ? lazyfree : text, tiers, "file");
+	add_tier(&items, "anonymous", "", tiers, "anon");
+	add_tier(&items, "text", text, tiers, "text");
 	terminal_items(terminal, "tiers", &items);
 }
 
@@ -221,6 +240,61 @@ void guest_print_ages(const struct terminal *terminal, struct json_object *guest
 	terminal_items(terminal, "ages", &items);
 }
 
+#define SETTING_SHOWN_MAX UINT64_C(9999999) /* a guest may say anything; JSON has all of it */
+
+static const char *setting_cell(struct json_object *values, const char *name, char buf[16])
+{
+	uint64_t value;
+
+	if (!values || !json_number(values, name, &value))
+		return "-";
+	if (value > SETTING_SHOWN_MAX)
+		(void)snprintf(buf, 16, ">%" PRIu64, SETTING_SHOWN_MAX);
+	else
+		(void)snprintf(buf, 16, "%" PRIu64, value);
+	return buf;
+}
+
+static const char *setting_note(struct json_object *guest, const char *name,
+				struct json_object *settings, struct json_object *own,
+				struct json_object *asked)
+{
+	uint64_t now, wanted;
+
+	if (!json_number(own, name, &now))
+		return "not in this kernel";
+	if (json_has_word(guest, "capabilities", "profile") &&
+	    !json_has_word(guest, "settable", name))
+		return "kept by the guest";
+	if (settings && asked && json_number(settings, name, &now) &&
+	    json_number(asked, name, &wanted) && now != wanted)
+		return "not as asked";
+	return "";
+}
+
+void guest_print_settings(const struct terminal *terminal, struct json_object *guest)
+{
+	struct json_object *settings = NULL, *own = NULL, *asked = NULL;
+	char a[16], b[16], c[16];
+
+	(void)json_object_object_get_ex(guest, "settings", &settings);
+	(void)json_object_object_get_ex(guest, "asked_settings", &asked);
+	if (!json_object_object_get_ex(guest, "own_settings", &own))
+		return;
+	fprintf(terminal->out, "\n%-32s%8s %8s %8s\n", "kernel settings of the guest", "in force",
+		"its own", "asked");
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		const char *name = knob_infos[i].name;
+		const char *note = setting_note(guest, name, settings, own, asked);
+
+		fprintf(terminal->out, "  %-30s%8s %8s %8s%s%s%s%s\n", name,
+			setting_cell(settings, name, a), setting_cell(own, name, b),
+			setting_cell(asked, name, c), *note ? "  " : "",
+			*note ? terminal_start(terminal, COLOUR_DIM) : "", note,
+			*note ? terminal_end(terminal) : "");
+	}
+}
+
 static const char *statistic_value(char *buf, size_t size, enum stat_unit unit, uint64_t value)
 {
 	if (unit == STAT_UNIT_BYTES)
@@ -235,7 +309,7 @@ void guest_print_statistics(const struct terminal *terminal, struct json_object 
 {
 	int room = terminal->width ? (int)terminal->width - 36 : 200;
 	struct json_object *stats;
-	char value[32];
+	char value[32], text[40];
 	uint64_t number;
 
 	if (!json_object_object_get_ex(guest, "stats", &stats) ||
@@ -245,14 +319,18 @@ void guest_print_statistics(const struct terminal *terminal, struct json_object 
 		json_has_word(guest, "stale", "stats") ? " (stale)" : "");
 	for (int i = 0; i < STAT_MAX_ID; i++) {
 		const struct stat_info *info = &stat_infos[i];
+		const char *mark = guest_mark(guest, info->name);
+		const char *about = *mark ? "estimated: " : "";
 
 		if (!json_number(stats, info->name, &number))
 			continue;
-		statistic_value(value, sizeof(value), info->unit, number);
-		fprintf(terminal->out, "  %-19s %12s", info->name, value);
+		(void)snprintf(text, sizeof(text), "%s%s", mark,
+			       statistic_value(value, sizeof(value), info->unit, number));
+		fprintf(terminal->out, "  %-19s %12s", info->name, text);
 		if (room >= 20)
-			fprintf(terminal->out, "  %s%.*s%s", terminal_start(terminal, COLOUR_DIM),
-				room, info->text, terminal_end(terminal));
+			fprintf(terminal->out, "  %s%s%.*s%s", terminal_start(terminal, COLOUR_DIM),
+				about, room - (int)strlen(about), info->text,
+				terminal_end(terminal));
 		fputc('\n', terminal->out);
 	}
 }

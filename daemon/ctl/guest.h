@@ -23,7 +23,12 @@ void guest_print_limits(const struct terminal *terminal, struct json_object *gue
 void guest_print_tiers(const struct terminal *terminal, struct json_object *guest);
 void guest_print_agent(const struct terminal *terminal, struct json_object *guest);
 void guest_print_ages(const struct terminal *terminal, struct json_object *guest);
+/** guest_print_settings() - a line a kernel setting: in force, the guest's own, asked for. */
+void guest_print_settings(const struct terminal *terminal, struct json_object *guest);
 void guest_print_statistics(const struct terminal *terminal, struct json_object *guest);
+
+/** guest_mark() - "~" before a statistic that the guest's kernel doesn't count, or "". */
+const char *guest_mark(struct json_object *guest, const char *statistic);
 
 /** state_colour() - the colour of a guest's state by its name. */
 enum colour state_colour(const char *state);

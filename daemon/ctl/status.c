@@ -11,9 +11,10 @@
 #include "daemon/util/cleanup.h"
 #include "daemon/util/parse.h"
 
-#define TINY   76 /* columns below which the guest's own statistics are left out */
-#define NARROW 100 /* columns below which amounts are "1800M" and headings short */
-#define WIDE   160 /* columns from which the reason is a sentence */
+#define TINY	    76 /* columns below which the guest's own statistics are left out */
+#define NARROW	    100 /* columns below which amounts are "1800M" and headings short */
+#define AMOUNT_SIZE (FORMAT_SIZE_MAX + 1)
+#define WIDE	    160 /* columns from which the reason is a sentence */
 
 enum source { FROM_GUEST, FROM_STATS };
 
@@ -70,9 +71,10 @@ static void shorten(char *size)
 }
 
 static const char *amount_cell(const struct terminal *terminal, const struct column *column,
-			       struct json_object *guest, char buf[FORMAT_SIZE_MAX])
+			       struct json_object *guest, char buf[AMOUNT_SIZE])
 {
 	struct json_object *object = guest;
+	char size[FORMAT_SIZE_MAX];
 	uint64_t bytes;
 
 	if (column->source == FROM_STATS && !json_object_object_get_ex(guest, "stats", &object))
@@ -80,10 +82,26 @@ static const char *amount_cell(const struct terminal *terminal, const struct col
 	if ((column->part && json_has_word(guest, "stale", column->part)) ||
 	    !json_number(object, column->key, &bytes))
 		return "-";
-	format_size(buf, FORMAT_SIZE_MAX, bytes);
+	format_size(size, FORMAT_SIZE_MAX, bytes);
 	if (is_narrow(terminal))
-		shorten(buf);
+		shorten(size);
+	(void)snprintf(buf, AMOUNT_SIZE, "%s%s",
+		       column->source == FROM_STATS ? guest_mark(guest, column->key) : "", size);
 	return buf;
+}
+
+/* What the mark before a number means, where there is one. */
+static void print_legend(const struct terminal *terminal, struct json_object *guests)
+{
+	for (size_t i = 0; i < json_object_array_length(guests); i++) {
+		struct json_object *guest = json_object_array_get_idx(guests, i);
+
+		if (!*guest_mark(guest, "lazyfree") && !*guest_mark(guest, "exec_mapped"))
+			continue;
+		fprintf(terminal->out, "%s~ estimated: the guest's kernel doesn't count it%s\n",
+			terminal_start(terminal, COLOUR_DIM), terminal_end(terminal));
+		return;
+	}
 }
 
 /* The name of the reason, or its sentence where there is room, and what of it all is stale. */
@@ -238,6 +256,7 @@ static int host_status(const struct client_options *options)
 		r = print_table(&terminal, guests);
 		if (r < 0)
 			return client_bad_answer(r);
+		print_legend(&terminal, guests);
 	}
 	return shortfall ? CTL_SHORTFALL : CTL_OK;
 }
@@ -267,6 +286,7 @@ static int guest_status(const struct client_options *options)
 	guest_print_tiers(&terminal, guest);
 	guest_print_agent(&terminal, guest);
 	guest_print_ages(&terminal, guest);
+	guest_print_settings(&terminal, guest);
 	guest_print_statistics(&terminal, guest);
 	return CTL_OK;
 }

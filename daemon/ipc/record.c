@@ -61,6 +61,12 @@ struct bit_name {
 	const char *name;
 };
 
+static void put_words(struct record *record, const char *key, const char *const *words, size_t n)
+{
+	if (record->error >= 0)
+		record->error = record->sink->words(record->to, key, words, n);
+}
+
 static void put_bits(struct record *record, const char *key, uint32_t bits,
 		     const struct bit_name *names, size_t n)
 {
@@ -70,8 +76,7 @@ static void put_bits(struct record *record, const char *key, uint32_t bits,
 	for (size_t i = 0; i < n && used < 32; i++)
 		if (bits & names[i].bit)
 			words[used++] = names[i].name;
-	if (record->error >= 0)
-		record->error = record->sink->words(record->to, key, words, used);
+	put_words(record, key, words, used);
 }
 
 #define PUT_BITS(record, key, bits, names)                                                         \
@@ -225,6 +230,50 @@ static void put_settings(struct record *record, const struct guest_snapshot *gue
 		put_number(record, "rule_n", (uint64_t)guest->rule);
 }
 
+static void put_profile(struct record *record, const char *key, const struct profile *profile)
+{
+	if (!profile->present)
+		return;
+	open_group(record, key);
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		if (knob_has(profile, (enum knob_id)i))
+			put_number(record, knob_infos[i].name, profile->value[i]);
+	close_group(record);
+}
+
+/* The guest's kernel settings: what is in force, what was, what was asked for. */
+static void put_guest_settings(struct record *record, const struct agent_part *agent)
+{
+	const char *words[KNOB_MAX_ID];
+	size_t n = 0;
+
+	put_profile(record, "settings", &agent->in_force);
+	put_profile(record, "own_settings", &agent->own);
+	if (agent->profile_set)
+		put_profile(record, "asked_settings", &agent->asked);
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		if (agent->settable >> i & 1)
+			words[n++] = knob_infos[i].name;
+	put_words(record, "settable", words, n);
+}
+
+static void put_stats(struct record *record, const struct agent_part *agent)
+{
+	const char *approximate[STAT_MAX_ID];
+	size_t n = 0;
+
+	open_group(record, "stats");
+	for (int i = 0; agent->at_us && i < STAT_MAX_ID; i++) {
+		if (!stat_has(&agent->stats, (enum stat_id)i))
+			continue;
+		put_number(record, stat_infos[i].name, agent->stats.value[i]);
+		if (agent->approximate >> i & 1)
+			approximate[n++] = stat_infos[i].name;
+	}
+	close_group(record);
+	put_words(record, "approximate", approximate, n);
+}
+
 static void put_agent(struct record *record, const struct agent_part *agent)
 {
 	static const struct bit_name capabilities[] = {
@@ -244,11 +293,8 @@ static void put_agent(struct record *record, const struct agent_part *agent)
 		put_text(record, "profile", level_name(agent->profile_level));
 	if (agent_psi_some(agent, &psi))
 		put_number(record, "psi_some_pct", psi);
-	open_group(record, "stats");
-	for (int i = 0; agent->at_us && i < STAT_MAX_ID; i++)
-		if (stat_has(&agent->stats, (enum stat_id)i))
-			put_number(record, stat_infos[i].name, agent->stats.value[i]);
-	close_group(record);
+	put_guest_settings(record, agent);
+	put_stats(record, agent);
 }
 
 static void put_ages(struct record *record, const struct guest_snapshot *guest, uint64_t now_us,

@@ -51,7 +51,8 @@ static inline void fake_agent(struct agent_part *agent, uint64_t age_us)
 
 	*agent = (struct agent_part){
 		.link = AGENT_UP,
-		.capabilities = AGENT_MAY_SAMPLE | AGENT_MAY_SHED | AGENT_HAS_RECLAIM,
+		.capabilities =
+			AGENT_MAY_SAMPLE | AGENT_MAY_PROFILE | AGENT_MAY_SHED | AGENT_HAS_RECLAIM,
 		.at_us = FAKE_NOW - age_us,
 		.previous_at_us = FAKE_NOW - age_us - FAKE_SEC,
 	};
@@ -59,6 +60,33 @@ static inline void fake_agent(struct agent_part *agent, uint64_t age_us)
 		stat_put(&agent->stats, stats[i].id, stats[i].value);
 	agent->previous = agent->stats;
 	stat_put(&agent->previous, STAT_PSI_SOME, 5 * FAKE_SEC - FAKE_SEC / 400);
+}
+
+/* As a kernel with few levels of one setting, without two others, whose owner keeps one. */
+static inline void fake_settings(struct agent_part *agent)
+{
+	static const struct {
+		enum knob_id id;
+		uint64_t in_force, own, asked;
+	} knobs[] = {
+		{ KNOB_EXEC_PROTECT, 1, 1, 2 },
+		{ KNOB_LAZYFREE_FIRST, 2, 0, 2 },
+		{ KNOB_SWAPPINESS, 60, 60, 10 },
+		{ KNOB_REPORTING_DELAY_MS, 500, 2000, 500 },
+		{ KNOB_REPORTING_ORDER, UINT64_MAX, UINT64_MAX, 2 },
+	};
+
+	for (size_t i = 0; i < sizeof(knobs) / sizeof(knobs[0]); i++) {
+		knob_put(&agent->in_force, knobs[i].id, knobs[i].in_force);
+		knob_put(&agent->own, knobs[i].id, knobs[i].own);
+		knob_put(&agent->asked, knobs[i].id, knobs[i].asked);
+		agent->settable |= UINT32_C(1) << knobs[i].id;
+	}
+	knob_drop(&agent->asked, KNOB_REPORTING_ORDER);
+	knob_put(&agent->asked, KNOB_REPORTING_BUDGET, 4);
+	agent->settable &= ~(UINT32_C(1) << KNOB_SWAPPINESS);
+	agent->profile_set = true;
+	agent->profile_level = LEVEL_TIGHT;
 }
 
 static inline void fake_guest(struct fake *fake, int i, const char *name)
@@ -153,7 +181,11 @@ static inline void fake_init(struct fake *fake)
 	for (int i = 0; i < FAKE_GUESTS; i++)
 		fake_guest(fake, i, names[i]);
 	fake_agent(&fake->guests[FAKE_WEB].agent, FAKE_SEC / 2);
+	fake_settings(&fake->guests[FAKE_WEB].agent);
 	fake_agent(&fake->guests[FAKE_STALE].agent, 42 * FAKE_SEC);
+	fake_agent(&fake->guests[FAKE_EVIL].agent, FAKE_SEC / 2);
+	fake->guests[FAKE_EVIL].agent.approximate =
+		UINT64_C(1) << STAT_LAZYFREE | UINT64_C(1) << STAT_EXEC_MAPPED;
 	fake->guests[FAKE_BARE].balloon.at_us = 0;
 	fake->guests[FAKE_BARE].cost.at_us = 0;
 	fake->guests[FAKE_BARE].obstacles = OBSTACLE_NO_BALLOON;

@@ -74,6 +74,9 @@ check status-exits-with-0 is "$rc" 0
 check status-shows-the-host has 'mode observe   level tight   5 guests'
 check status-shows-the-sums has 'budget 6800 MiB   footprint 7200 MiB   headroom 112 MiB   need 512 MiB'
 check status-shows-each-guest has_all_guests
+check an-estimate-is-marked grep -qE 'evil.*  ~50 MiB +~300 MiB +12 MiB' <<<"$out"
+check a-count-has-no-mark grep -qE 'web1.*  50 MiB +300 MiB +12 MiB' <<<"$out"
+check the-mark-is-explained has "~ estimated: the guest's kernel doesn't count it"
 check a-piped-status-is-not-cut has 'the-other-columns-out'
 check a-stale-number-is-a-dash-with-its-age has 'statistics 42 s old'
 check a-name-is-no-order-to-the-terminal no_controls
@@ -109,10 +112,23 @@ check json-has-exact-bytes json '.guests[] | select(.name == "web1") | .stats.ex
 check json-leaves-out-what-is-absent json '.guests[] | select(.reason == "no-balloon") | has("actual") or has("footprint") | not'
 check json-says-what-is-stale json '.guests[] | select(.name == "stale-agent") | .stale == ["stats"] and .ages.stats_us == 42000000'
 ask status web1 --json
+check json-has-the-settings json '.settings.lazyfree_first == 2 and .own_settings.lazyfree_first == 0 and .asked_settings.lazyfree_first == 2'
+check json-has-exact-settings json '.own_settings.reporting_order == 18446744073709551615 and (.settings | has("reporting_budget") | not)'
+check json-says-what-can-be-set json '.settable | index("lazyfree_first") and (index("swappiness") | not)'
+check json-says-what-is-estimated json '.approximate == []'
 check one-guest-as-json json '.uuid == "00112233-4455-6677-8899-aabbccddee01" and .reason == "shed-lazyfree"'
 ask status 00112233-4455-6677-8899-aabbccddee01
 check a-guest-by-uuid has 'web1   giving (shed)'
 check one-guest-with-its-statistics has 'page cache mapped executable'
+matches() { grep -qE -- "$1" <<<"$out"; }
+check a-setting-in-force-beside-the-guests-own-and-what-is-asked matches '^  lazyfree_first +2 +0 +2$'
+check a-level-that-the-kernel-lacks-is-told matches '^  exec_protect +1 +1 +2  not as asked$'
+check a-setting-that-the-kernel-lacks-is-told matches '^  reporting_budget +- +- +4  not in this kernel$'
+check a-setting-that-the-owner-keeps-is-told matches '^  swappiness +60 +60 +10  kept by the guest$'
+check a-setting-of-any-size-fits matches '^  reporting_order +>9999999 +>9999999 +-$'
+ask status 00112233-4455-6677-8899-aabbccddee05
+check an-estimate-is-marked-in-the-view-of-its-guest matches '^  lazyfree +~300 MiB  estimated: memory given up'
+check a-count-is-not-marked matches '^  free +90 MiB  free memory'
 
 ask explain web1
 check explain-shows-inputs has '= footprint 7200 MiB   + headroom 112 MiB   - budget 6800 MiB'
@@ -134,7 +150,7 @@ documented()
 	[ -z "$missing" ] || { echo "undocumented:$missing"; return 1; }
 }
 check each-name-of-the-json-is-in-the-manual documented \
-	'del(.guest.stats, .guest.operands) | del(.decisions[].operands) | [paths | .[] | strings] | unique[]'
+	'del(.guest.stats, .guest.operands, .guest.settings[], .guest.own_settings[], .guest.asked_settings[]) | del(.decisions[].operands) | [paths | .[] | strings] | unique[]'
 
 run "$ctl" --runtime-dir "$folder" status --json
 check options-may-stand-before-the-verb json .

@@ -51,7 +51,7 @@ static int number(void *to, const char *key, uint64_t value)
 
 static int words(void *to, const char *key, const char *const *list, size_t n)
 {
-	char buf[256] = "";
+	char buf[512] = "";
 
 	(void)to;
 	for (size_t i = 0; i < n; i++) {
@@ -128,8 +128,69 @@ static void a_guest_is_rendered_with_all_that_is_known(void)
 	CU_ASSERT(has("stats.exec_mapped=52428800"));
 	CU_ASSERT(has("ages.stats_us=500000"));
 	CU_ASSERT(has("psi_some_pct=25"));
-	CU_ASSERT(has("capabilities=sample,shed,reclaim"));
+	CU_ASSERT(has("capabilities=sample,profile,shed,reclaim"));
 	CU_ASSERT(has("stale="));
+}
+
+static void settings_are_rendered_as_they_are_were_and_should_be(void)
+{
+	start();
+	render_guest(FAKE_WEB);
+	CU_ASSERT(has("settings.exec_protect=1"));
+	CU_ASSERT(has("own_settings.exec_protect=1"));
+	CU_ASSERT(has("asked_settings.exec_protect=2"));
+	CU_ASSERT(has("settings.lazyfree_first=2"));
+	CU_ASSERT(has("own_settings.lazyfree_first=0"));
+	/* The kernel hasn't got it, though it is asked for. */
+	CU_ASSERT_FALSE(has_key("settings.reporting_budget"));
+	CU_ASSERT_FALSE(has_key("own_settings.reporting_budget"));
+	CU_ASSERT(has("asked_settings.reporting_budget=4"));
+	CU_ASSERT_FALSE(has_key("asked_settings.reporting_order"));
+	CU_ASSERT(has("own_settings.reporting_order=18446744073709551615"));
+	CU_ASSERT(has("settable=exec_protect,lazyfree_first,reporting_delay_ms,reporting_order"));
+	fake.guests[FAKE_WEB].agent.profile_set = false;
+	render_guest(FAKE_WEB);
+	CU_ASSERT_FALSE(has_key("asked_settings.exec_protect"));
+}
+
+static void settings_of_an_agent_that_does_not_say_are_left_out(void)
+{
+	start();
+	render_guest(FAKE_STALE);
+	CU_ASSERT_FALSE(has_key("settings.swappiness") || has_key("own_settings.swappiness"));
+	CU_ASSERT(has("settable="));
+}
+
+static void every_setting_has_its_name_from_the_table(void)
+{
+	struct agent_part *agent;
+	char expected[96];
+
+	start();
+	agent = &fake.guests[FAKE_WEB].agent;
+	agent->settable = UINT32_MAX;
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		knob_put(&agent->in_force, (enum knob_id)i, (uint64_t)i + 1000);
+	render_guest(FAKE_WEB);
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		(void)snprintf(expected, sizeof(expected), "settings.%s=%d", knob_infos[i].name,
+			       i + 1000);
+		CU_ASSERT(has(expected));
+	}
+}
+
+static void estimated_statistics_are_named(void)
+{
+	start();
+	render_guest(FAKE_WEB);
+	CU_ASSERT(has("approximate="));
+	render_guest(FAKE_EVIL);
+	CU_ASSERT(has("approximate=lazyfree,exec_mapped"));
+	/* Bits without a number, or beyond the table, are of no statistic. */
+	fake.guests[FAKE_EVIL].agent.approximate = UINT64_MAX;
+	fake.guests[FAKE_EVIL].agent.stats.present = UINT64_C(1) << STAT_FREE;
+	render_guest(FAKE_EVIL);
+	CU_ASSERT(has("approximate=free"));
 }
 
 static void every_statistic_has_its_name_from_the_table(void)
@@ -364,6 +425,10 @@ static void every_field_of_the_journal_has_a_name_that_it_takes(void)
 
 static const struct unit_test tests[] = {
 	TEST(a_guest_is_rendered_with_all_that_is_known),
+	TEST(settings_are_rendered_as_they_are_were_and_should_be),
+	TEST(settings_of_an_agent_that_does_not_say_are_left_out),
+	TEST(every_setting_has_its_name_from_the_table),
+	TEST(estimated_statistics_are_named),
 	TEST(every_statistic_has_its_name_from_the_table),
 	TEST(every_reason_is_rendered_with_its_operands),
 	TEST(absent_numbers_are_left_out),
