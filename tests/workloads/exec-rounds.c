@@ -9,118 +9,166 @@
  *
  *	exec-rounds --generate MIB FILE		write the executable
  *	exec-rounds [--text MIB] [--cache MIB] [--anon MIB] [--period MS] [--seed N] [FILE]
+ *	exec-rounds --rounds N [--control 1] ... [FILE]
+ *
+ * The second form never ends and prints a line a round. The third one ends after so many rounds and
+ * prints one line: of how many pages touched how many were lost from memory before the round that
+ * touched them, major faults, the time that touching took, and what changed in /proc/vmstat.
+ * --control is a second file, FILE.control, of the same size, which is mapped without PROT_EXEC and
+ * read page by page after the text: what happens to pages that are only mapped.
  */
+#include <stdatomic.h>
 #include <sys/wait.h>
 
-#include "tests/workloads/work.h"
+#include "tests/workloads/text.h"
+#include "tests/workloads/vmstat.h"
 
-#ifndef __x86_64__
-#error "exec-rounds writes x86-64 code"
-#endif
-
-enum { GENERATE, TEXT, CACHE, ANON, PERIOD, SEED, N_OPTIONS };
-
-#define LOOPS 1000
+enum { GENERATE, TEXT, CACHE, ANON, PERIOD, ROUNDS, CONTROL, SEED, N_OPTIONS };
 
 static const char cold_file[] = "/data/cold";
 
-typedef uint32_t page_function(void);
+/* What rounds have found, of both processes: in memory that they share. */
+struct totals {
+	atomic_ullong lost, majflt, usec, wrong;
+};
 
-static uint32_t page_answer(uint32_t page)
+/* A mapping whose pages are touched in rounds. */
+struct mapping {
+	unsigned char *start;
+	unsigned char *vector; /* for mincore() */
+	uint32_t pages;
+	bool exec;
+	struct totals *totals;
+};
+
+struct rounds {
+	struct mapping text, control;
+	const struct work_option *options;
+	uint64_t start; /* time of the first round */
+	uint32_t *order;
+	uint64_t random;
+};
+
+static uint32_t touch_all(const struct mapping *map, const uint32_t *order)
 {
-	return page * UINT32_C(2654435761) ^ UINT32_C(0xba11a57);
-}
-
-/*
- * mov $LOOPS, %ecx; 1: dec %ecx; jnz 1b; mov $answer, %eax; ret: some work, so that a round takes
- * longer than the noise of the clock. The rest of the page is noise that nothing can merge.
- */
-static void make_page(unsigned char *page, uint32_t number)
-{
-	static const unsigned char code[] = { 0xb9, 0,	  0, 0, 0, 0xff, 0xc9, 0x75,
-					      0xfc, 0xb8, 0, 0, 0, 0,	 0xc3 };
-	const uint32_t answer = page_answer(number), loops = LOOPS;
-
-	work_fill_page(page, number);
-	memcpy(page, code, sizeof(code));
-	memcpy(page + 1, &loops, sizeof(loops));
-	memcpy(page + 10, &answer, sizeof(answer));
-}
-
-static int generate(const char *path, uint64_t size)
-{
-	unsigned char page[WORK_PAGE] __attribute__((aligned(8)));
-	FILE *file = fopen(path, "we");
-
-	if (!file)
-		work_die("%s: %s", path, strerror(errno));
-	for (uint32_t i = 0; i < size / WORK_PAGE; i++) {
-		make_page(page, i);
-		if (fwrite(page, sizeof(page), 1, file) != 1)
-			work_die("%s: %s", path, strerror(errno));
-	}
-	if (fclose(file) != 0)
-		work_die("%s: %s", path, strerror(errno));
-	return 0;
-}
-
-/* Not MADV_RANDOM: the kernel ignores the accesses to such a mapping when it ages pages. */
-static unsigned char *map_text(const char *path, uint64_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *text;
-
-	if (fd < 0)
-		work_die("%s: %s", path, strerror(errno));
-	text = mmap(NULL, size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
-		work_die("%s: %s", path, strerror(errno));
-	close(fd);
-	return text;
-}
-
-static uint32_t call_page(unsigned char *text, uint32_t page)
-{
-	page_function *function;
-	void *at = text + (size_t)page * WORK_PAGE;
-
-	memcpy(&function, &at, sizeof(function));
-	return function();
-}
-
-static void run_round(unsigned char *text, uint32_t *order, uint32_t n, uint64_t *state,
-		      uint64_t number)
-{
-	struct rusage before, after;
-	uint64_t from = work_now_usec();
 	uint32_t wrong = 0;
 
+	for (uint32_t i = 0; i < map->pages; i++) {
+		uint32_t answer = map->exec ? text_call(map->start, order[i])
+					    : text_read(map->start, order[i]);
+
+		wrong += answer != text_answer(order[i]);
+	}
+	return wrong;
+}
+
+static void run_round(struct rounds *rounds, struct mapping *map, uint64_t number)
+{
+	uint32_t lost = text_lost(map->start, map->pages, map->vector), wrong;
+	struct rusage before, after;
+	uint64_t from, usec;
+
+	work_shuffle(rounds->order, map->pages, &rounds->random);
 	getrusage(RUSAGE_SELF, &before);
-	work_shuffle(order, n, state);
-	for (uint32_t i = 0; i < n; i++)
-		if (call_page(text, order[i]) != page_answer(order[i]))
-			wrong++;
+	from = work_now_usec();
+	wrong = touch_all(map, rounds->order);
+	usec = work_now_usec() - from;
 	getrusage(RUSAGE_SELF, &after);
-	work_say("exec round=%llu pages=%u wall_us=%llu cpu_us=%llu minflt=%ld majflt=%ld wrong=%u",
-		 (unsigned long long)number, n, (unsigned long long)(work_now_usec() - from),
+	map->totals->lost += lost;
+	map->totals->majflt += (uint64_t)(after.ru_majflt - before.ru_majflt);
+	map->totals->usec += usec;
+	map->totals->wrong += wrong;
+	if (rounds->options[ROUNDS].value)
+		return;
+	work_say("exec round=%llu pages=%u wall_us=%llu cpu_us=%llu minflt=%ld majflt=%ld lost=%u "
+		 "wrong=%u",
+		 (unsigned long long)number, map->pages, (unsigned long long)usec,
 		 (unsigned long long)(work_cpu_usec(&after) - work_cpu_usec(&before)),
-		 after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt, wrong);
+		 after.ru_minflt - before.ru_minflt, after.ru_majflt - before.ru_majflt, lost,
+		 wrong);
 }
 
 /*
  * Process k of two runs the rounds k, k + 2, k + 4 … The clock is shared, so that they need nothing
  * else to take turns.
  */
-static void run_rounds(unsigned char *text, uint32_t n, uint64_t k, uint64_t start,
-		       const struct work_option *options)
+static void run_rounds(struct rounds *rounds, uint64_t k)
 {
-	uint32_t *order = (uint32_t *)(void *)work_map(n * sizeof(*order));
-	uint64_t state = options[SEED].value * 2 + k + 1, period = options[PERIOD].value * 1000;
+	const struct work_option *options = rounds->options;
+	uint64_t period = options[PERIOD].value * 1000;
 
-	for (uint64_t number = k;; number += 2) {
-		work_sleep_until(start + number * period);
-		run_round(text, order, n, &state, number);
+	rounds->order = (uint32_t *)(void *)work_map(rounds->text.pages * sizeof(uint32_t));
+	rounds->random = options[SEED].value * 2 + k + 1;
+	for (uint64_t number = k; !options[ROUNDS].value || number < options[ROUNDS].value;
+	     number += 2) {
+		work_sleep_until(rounds->start + number * period);
+		run_round(rounds, &rounds->text, number);
+		if (rounds->control.pages)
+			run_round(rounds, &rounds->control, number);
 	}
+}
+
+static void map_pages(struct mapping *ret, const char *path, uint64_t size, bool exec)
+{
+	void *shared = mmap(NULL, sizeof(*ret->totals), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		work_die("no memory: %s", strerror(errno));
+	ret->totals = shared;
+	ret->start = text_map(path, size, exec ? PROT_READ | PROT_EXEC : PROT_READ);
+	ret->pages = (uint32_t)(size / WORK_PAGE);
+	ret->vector = work_map(ret->pages);
+	ret->exec = exec;
+	for (uint32_t i = 0; i < ret->pages; i++)
+		if ((exec ? text_call(ret->start, i) : text_read(ret->start, i)) != text_answer(i))
+			work_die("%s: page %u is not what it should be", path, i);
+}
+
+static int run_all(struct rounds *rounds)
+{
+	int status, killed = 0;
+
+	for (uint64_t k = 0; k < 2; k++) {
+		pid_t pid = fork();
+
+		if (pid < 0)
+			work_die("fork: %s", strerror(errno));
+		if (pid == 0) {
+			run_rounds(rounds, k);
+			_exit(0);
+		}
+	}
+	work_say("ready exec-rounds");
+	while (wait(&status) > 0)
+		killed += !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+	return killed;
+}
+
+static void say_mapping(const struct mapping *map, const char *prefix, char *ret, size_t size)
+{
+	snprintf(ret, size, " %slost=%llu %smajflt=%llu %sms=%llu", prefix, map->totals->lost,
+		 prefix, map->totals->majflt, prefix, map->totals->usec / 1000);
+}
+
+static void say_result(const struct rounds *rounds, const struct vmstat *before,
+		       const struct vmstat *after, int killed)
+{
+	static const char keys[] = "pgsteal_file pgsteal_anon pgsteal_exec pgrotate_exec "
+				   "refault=workingset_refault_file pgmajfault pswpin pswpout "
+				   "pgdeactivate pgfree oom_kill";
+	uint64_t n = rounds->options[ROUNDS].value;
+	char text[100], control[100] = "", changes[300], gauges[100];
+
+	say_mapping(&rounds->text, "", text, sizeof(text));
+	if (rounds->control.pages)
+		say_mapping(&rounds->control, "control_", control, sizeof(control));
+	work_say("exec-rounds rounds=%llu touched=%llu%s%s wrong=%llu killed=%d%s%s",
+		 (unsigned long long)n, (unsigned long long)(n * rounds->text.pages), text, control,
+		 rounds->text.totals->wrong, killed,
+		 vmstat_text(before, after, keys, changes, sizeof(changes)),
+		 vmstat_text(NULL, after, "nr_mapped nr_active_file nr_inactive_file", gauges,
+			     sizeof(gauges)));
 }
 
 int main(int argc, char **argv)
@@ -128,29 +176,36 @@ int main(int argc, char **argv)
 	struct work_option options[N_OPTIONS] = {
 		[GENERATE] = { "--generate", 0 }, [TEXT] = { "--text", 40 },
 		[CACHE] = { "--cache", 0 },	  [ANON] = { "--anon", 0 },
-		[PERIOD] = { "--period", 1000 },  [SEED] = { "--seed", 1 },
+		[PERIOD] = { "--period", 1000 },  [ROUNDS] = { "--rounds", 0 },
+		[CONTROL] = { "--control", 0 },	  [SEED] = { "--seed", 1 },
 	};
+	static struct vmstat before, after;
+	struct rounds rounds = { .options = options };
 	const char *path = "/data/text";
-	unsigned char *text;
-	uint64_t size, start;
-	uint32_t n;
+	char control[300];
+	uint64_t size;
+	int killed;
 
 	work_options(argc, argv, options, N_OPTIONS, &path);
-	if (options[GENERATE].value)
-		return generate(path, options[GENERATE].value * WORK_MIB);
 	size = options[TEXT].value * WORK_MIB;
-	n = (uint32_t)(size / WORK_PAGE);
-	work_read_file(cold_file, 0, options[CACHE].value * WORK_MIB);
-	text = map_text(path, size);
-	for (uint32_t i = 0; i < n; i++)
-		if (call_page(text, i) != page_answer(i))
-			work_die("%s: page %u is not what it should be", path, i);
+	if (options[GENERATE].value) {
+		text_generate(path, options[GENERATE].value * WORK_MIB);
+		return 0;
+	}
+	if (options[CACHE].value)
+		work_read_file(cold_file, 0, options[CACHE].value * WORK_MIB);
+	map_pages(&rounds.text, path, size, true);
+	snprintf(control, sizeof(control), "%s.control", path);
+	if (options[CONTROL].value)
+		map_pages(&rounds.control, control, size, false);
 	work_cold_anon(options[ANON].value * WORK_MIB, options[SEED].value);
-	start = work_now_usec() + options[PERIOD].value * 1000;
-	for (uint64_t k = 0; k < 2; k++)
-		if (fork() == 0)
-			run_rounds(text, n, k, start, options);
-	work_say("ready exec-rounds");
-	wait(NULL);
-	work_die("a process of exec-rounds was killed");
+	if (options[ROUNDS].value)
+		vmstat_read(&before);
+	rounds.start = work_now_usec() + options[PERIOD].value * 1000;
+	killed = run_all(&rounds);
+	if (!options[ROUNDS].value)
+		work_die("a process of exec-rounds was killed");
+	vmstat_read(&after);
+	say_result(&rounds, &before, &after, killed);
+	return 0;
 }

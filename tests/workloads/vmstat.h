@@ -102,6 +102,7 @@ static inline int64_t vmstat_diff(const struct vmstat *before, const struct vmst
 
 /**
  * vmstat_text() - the differences of some keys as " key=value key=value", for a line of results.
+ * @before: NULL for the values themselves, as they are afterwards
  * @keys: separated by spaces; "name=key" prints another name; a key that this kernel doesn't have
  *	is left out, since absent isn't zero
  * @size: of @ret; text that has no place ends the program
@@ -119,9 +120,9 @@ static inline const char *vmstat_text(const struct vmstat *before, const struct 
 	for (; sscanf(keys, "%79s%n", word, &used) == 1; keys += used) {
 		char *equal = strchr(word, '=');
 		const char *key = equal ? equal + 1 : word;
-		uint64_t was, is;
+		uint64_t was = 0, is;
 
-		if (!vmstat_find(before, key, &was) || !vmstat_find(after, key, &is))
+		if ((before && !vmstat_find(before, key, &was)) || !vmstat_find(after, key, &is))
 			continue;
 		if (equal)
 			*equal = '\0';

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# The tests of Wu Fengguang's patches of 2009, "make mapped executable pages the first class
+# citizen", and of Nai Xia's answer: how each is set up, once, for the benchmark and for
+# `make test`. To be sourced after tests/vm/guest.sh.
+#
+#	lru=0 level=1 cell_wu_streaming
+#
+# lru is 0 (classic) or 7 (multi-generational), level is vm.exec_protect, period the seconds from
+# one use of the text to the next. Each prints the lines of its workloads, "NAME key=value ...", and
+# takes sizes from variables with the names used here. Guests have 128 MiB.
+
+cells_wu()
+{
+	local lru level period test
+	for test in wu-streaming wu-apps nai-xia; do
+		for lru in 0 7; do
+			for level in 0 1 2 3; do
+				echo "$test lru=$lru level=$level"
+			done
+		done
+	done
+	for period in 2 4 8; do
+		for level in 1 2 3; do
+			echo "hog lru=7 level=$level period=$period"
+		done
+	done
+	for level in 0 1 3; do
+		echo "hog lru=0 level=$level period=4"
+	done
+	for level in 1 3; do
+		echo "near-oom lru=7 level=$level"
+	done
+}
+
+# What each guest begins with: the settings, and text that isn't in memory yet.
+wu_begin()
+{
+	cat <<-END
+		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled
+		echo ${level:-1} >/proc/sys/vm/exec_protect
+		exec-rounds --generate ${text:-16} /data/text
+		cp /data/text /data/text.control
+		sync
+		echo 3 >/proc/sys/vm/drop_caches
+	END
+}
+
+# wu_beside COMMAND: rounds of the text while the command runs beside, which SIGTERM ends.
+wu_beside()
+{
+	local seconds=${period:-4}
+	cat <<-END
+		exec-rounds --text ${text:-16} --control ${control:-1} --period ${seconds}000 \
+			--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
+			/data/text >/tmp/rounds &
+		rounds=\$!
+		until grep -q ready /tmp/rounds; do sleep 0.1; done
+		$* >/tmp/beside &
+		beside=\$!
+		wait \$rounds
+		kill \$beside
+		wait \$beside
+		grep -h -v ready /tmp/rounds /tmp/beside
+	END
+}
+
+# The file server: reads of 110 pages at a stride of 100, at a rate that a disk could have, beside
+# text that is in use every 4 s. "control_" is a twin of the text, mapped but not executable.
+cell_wu_streaming()
+{
+	vm_run "${memory:-128}" exec-rounds wu-stream < <(
+		wu_begin
+		wu_beside wu-stream --rate "${rate:-30}" --stride "${stride:-100}"
+	)
+}
+
+# Anonymous memory that wants more than there is, with swap, beside the same text.
+cell_hog()
+{
+	vm_run "${memory:-128}" exec-rounds hog < <(
+		wu_begin
+		wu_beside hog --mib "${hog:-95}"
+	)
+}
+
+# No swap, and text and anonymous memory that only just don't fit: is there progress, and does
+# anything die?
+cell_near_oom()
+{
+	VM_SWAP=0 text=${text:-32} hog=${hog:-82} period=${period:-2} control=0 cell_hog
+}
+
+# The desktop: programs started one after another, and all visited after each start.
+cell_wu_apps()
+{
+	vm_run "${memory:-128}" wu-apps <<-END
+		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled
+		echo ${level:-1} >/proc/sys/vm/exec_protect
+		wu-apps --apps ${apps:-14} --text ${text:-6} --anon ${anon:-8} --hot ${hot:-50}
+	END
+}
+
+# A program that computes, with a small text, in less memory than it wants.
+cell_nai_xia()
+{
+	vm_run "${memory:-128}" exec-rounds nai-xia < <(
+		text=${text:-3} wu_begin
+		echo "nai-xia --text $((${text:-3} * 1024)) --data ${data:-110} --steps ${steps:-1000}"
+	)
+}

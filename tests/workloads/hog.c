@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Anonymous memory that is written over and over, page after page, as fast as it can be had. Ends by
+ * SIGTERM and says how many pages it has touched since all of it was there, and whether each page
+ * was as it had been left.
+ *
+ *	hog [--mib N] [--seed N]
+ */
+#include <signal.h>
+
+#include "tests/workloads/tlb.h"
+#include "tests/workloads/work.h"
+
+enum { MIB, SEED, N_OPTIONS };
+
+/* Pages between two times that the translation buffer is emptied. */
+#define FORGET_PAGES 1024
+
+static volatile sig_atomic_t ended;
+
+static void end(int signal)
+{
+	(void)signal;
+	ended = 1;
+}
+
+/* The last word of a page counts how often it was touched. */
+static uint64_t *counter_of(unsigned char *memory, uint64_t page)
+{
+	return (uint64_t *)(void *)(memory + (page + 1) * WORK_PAGE - sizeof(uint64_t));
+}
+
+int main(int argc, char **argv)
+{
+	struct work_option options[N_OPTIONS] = {
+		[MIB] = { "--mib", 95 }, [SEED] = { "--seed", 1 }
+	};
+	const struct sigaction action = { .sa_handler = end };
+	uint64_t pages, touches = 0, wrong = 0, begin;
+	struct rusage before, after;
+	unsigned char *memory;
+	struct tlb tlb;
+
+	work_options(argc, argv, options, N_OPTIONS, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	pages = options[MIB].value * WORK_MIB / WORK_PAGE;
+	tlb_init(&tlb);
+	memory = work_cold_anon(pages * WORK_PAGE, options[SEED].value);
+	for (uint64_t i = 0; i < pages; i++)
+		*counter_of(memory, i) = 0;
+	work_say("ready hog");
+	getrusage(RUSAGE_SELF, &before);
+	begin = work_now_usec();
+	for (; !ended; touches++) {
+		uint64_t *counter = counter_of(memory, touches % pages);
+
+		wrong += *counter != touches / pages;
+		*counter = touches / pages + 1;
+		if (touches % FORGET_PAGES == 0)
+			tlb_forget(&tlb);
+	}
+	getrusage(RUSAGE_SELF, &after);
+	work_say("hog touches=%llu pages=%llu ms=%llu majflt=%ld wrong=%llu",
+		 (unsigned long long)touches, (unsigned long long)pages,
+		 (unsigned long long)((work_now_usec() - begin) / 1000),
+		 after.ru_majflt - before.ru_majflt, (unsigned long long)wrong);
+	return 0;
+}
