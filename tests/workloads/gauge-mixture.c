@@ -2,18 +2,22 @@
 /*
  * Are the kernel's gauges exact? A few processes do at random what there is to do with memory: map
  * files with and without execute permission, touch, mprotect, unmap, move, fork, exec, truncate,
- * lock, give up with MADV_FREE, collapse to huge pages; meanwhile memory is reclaimed, swapped,
- * compacted, and the LRU is switched. Every now and then all of them are stopped, and nr_exec_mapped
- * and nr_lazyfree must be what counting page by page gives. At last all are killed, and the gauges
- * must be back where they started. Prints "ok" and "not ok" lines.
+ * lock, give up with MADV_FREE, collapse to huge pages; meanwhile memory is reclaimed, swapped and
+ * migrated by compaction, the LRU is switched, and the levers are set at random, mostly to their
+ * strongest. Every now and then all of them are stopped, and nr_exec_mapped and nr_lazyfree must be
+ * what counting page by page gives. At last all are killed, and the gauges must be back where they
+ * started. That all of it has happened is checked too. Prints "ok" and "not ok" lines.
  *
  *	gauge-mixture [--seed N] [--rounds N] [--workers N] [--mixed 0|1] FOLDER
  *	gauge-mixture --linger MS		(what is executed by the processes)
  *
  * With --mixed 0 no page is ever mapped both with and without execute permission, and the sum of
- * Pss_Exec must be the gauge too. FOLDER is on a disk that can be written.
+ * Pss_Exec must be the gauge too; and anonymous memory is neither shared nor written after it was
+ * given up, and the sum of LazyFree in smaps must be the gauge of that. FOLDER is on a disk that can
+ * be written.
  */
-#include "tests/workloads/gauges.h"
+#include "tests/workloads/disturb.h"
+#include "tests/workloads/vmstat.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -40,6 +44,7 @@ struct region {
 	unsigned char *start;
 	uint32_t pages;
 	bool anon, scratch;
+	bool freed; /* some of it, at some time */
 };
 
 struct worker {
@@ -52,6 +57,7 @@ struct worker {
 /* Shared by all processes. */
 struct shared {
 	int n_processes;
+	uint32_t forks, execs, truncates; /* truncates: of what the same process has mapped */
 };
 
 static struct shared *shared;
@@ -111,6 +117,7 @@ static void do_map(struct worker *w)
 		munmap(r->start, (size_t)r->pages * WORK_PAGE);
 	r->anon = kind < 3;
 	r->scratch = kind == 7;
+	r->freed = false;
 	r->pages = 1 + pick(w, REGION_PAGES);
 	if (r->anon) {
 		flags |= MAP_ANONYMOUS;
@@ -123,6 +130,8 @@ static void do_map(struct worker *w)
 	p = mmap(NULL, (size_t)r->pages * WORK_PAGE, pick_prot(w, r), flags, fd,
 		 (off_t)from * WORK_PAGE);
 	r->start = p == MAP_FAILED ? NULL : p;
+	if (r->anon && r->start && !w->mixed)
+		madvise(r->start, (size_t)r->pages * WORK_PAGE, MADV_DONTFORK);
 }
 
 /* Read pages of a region, or write some; what cannot be touched is left. */
@@ -132,7 +141,7 @@ static void do_touch(struct worker *w)
 	volatile uint32_t n;
 	volatile bool write;
 
-	if (!r)
+	if (!r || (r->freed && !w->mixed))
 		return;
 	n = 1 + pick(w, r->pages);
 	write = r->anon ? pick(w, 4) != 0 : pick(w, 6) == 0;
@@ -198,11 +207,16 @@ static void do_advise(struct worker *w)
 	struct region *r = pick_region(w);
 	unsigned char *part;
 	size_t size;
+	int advice;
 
 	if (!r)
 		return;
 	part = pick_part(w, r, &size);
-	madvise(part, size, r->anon ? anon[pick(w, 9)] : file[pick(w, 6)]);
+	/* Of a huge page, smaps counts what is mapped, and the gauge what it takes. */
+	advice = r->anon ? anon[pick(w, w->mixed ? 9 : 7)] : file[pick(w, 6)];
+	if (advice == MADV_FREE)
+		r->freed = true;
+	madvise(part, size, advice);
 }
 
 static void do_lock(struct worker *w)
@@ -211,8 +225,8 @@ static void do_lock(struct worker *w)
 	unsigned char *part;
 	size_t size;
 
-	/* Locked memory cannot be reclaimed: little of it, and not for long. */
-	if (!r || pick(w, 4))
+	/* Locked memory cannot be reclaimed: little of it, and not for long. Nor is it on a list. */
+	if (!r || (r->anon && !w->mixed) || pick(w, 4))
 		return;
 	part = pick_part(w, r, &size);
 	if (size > 64 * WORK_PAGE)
@@ -227,6 +241,11 @@ static void do_truncate(struct worker *w)
 	int fd = scratch[pick(w, N_SCRATCH)];
 	off_t full = (off_t)FILE_PAGES * WORK_PAGE;
 
+	for (int i = 0; i < N_REGIONS; i++)
+		if (w->regions[i].start && w->regions[i].scratch) {
+			__atomic_add_fetch(&shared->truncates, 1, __ATOMIC_SEQ_CST);
+			break;
+		}
 	if (ftruncate(fd, (off_t)pick(w, FILE_PAGES) * WORK_PAGE + pick(w, WORK_PAGE)) < 0 ||
 	    ftruncate(fd, full) < 0)
 		work_die("cannot truncate: %s", strerror(errno));
@@ -245,10 +264,15 @@ static void do_fork(struct worker *w)
 		__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
 	if (pid != 0)
 		return;
+	__atomic_add_fetch(&shared->forks, 1, __ATOMIC_SEQ_CST);
+	for (int i = 0; i < N_REGIONS && !w->mixed; i++)
+		if (w->regions[i].anon)
+			w->regions[i].start = NULL; /* see do_map() */
 	w->random ^= (uint64_t)getpid() << 20;
 	w->steps_left = 20 + pick(w, 300);
 	if (pick(w, 3) == 0) {
 		__atomic_sub_fetch(&shared->n_processes, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(&shared->execs, 1, __ATOMIC_SEQ_CST);
 		execl(program, program, "--linger", "300", NULL);
 		_exit(1);
 	}
@@ -304,38 +328,32 @@ static void work(struct worker *w)
 
 /* --- The one that watches ------------------------------------------------------------------------- */
 
-/* Reclaim, compaction and a change of the LRU, while the processes run. */
-static void disturb(struct worker *w)
+static void disturb(struct disturb *d)
 {
-	static const char *const amounts[] = { "2M", "6M", "12M", "20M swappiness=0" };
 	uint64_t until = work_now_usec() + ROUND_USEC;
 
-	while (work_now_usec() < until) {
-		switch (pick(w, 6)) {
-		case 0:
-			gauges_set("/sys/kernel/mm/lru_gen/enabled", pick(w, 2) ? "7" : "0");
-			break;
-		case 1:
-			gauges_set("/proc/sys/vm/compact_memory", "1");
-			break;
-		case 2:
-			gauges_set("/proc/sys/vm/lazyfree_first",
-				   (const char *[]){ "0", "1", "2" }[pick(w, 3)]);
-			break;
-		default:
-			/* It says EAGAIN when there was less. */
-			gauges_write("/sys/fs/cgroup/memory.reclaim", amounts[pick(w, 4)]);
-		}
-		usleep(pick(w, 100000));
+	while (work_now_usec() < until)
+		disturb_once(d);
+}
+
+/* The gauges, and LazyFree of all processes, which is one of them too when nothing is mixed. */
+static void look(struct gauges_seen *ret, bool mixed, uint64_t *ret_smaps)
+{
+	for (int i = 0; i < 3; i++) {
+		gauges_look(settle_file, ret);
+		*ret_smaps = gauges_rollup("LazyFree") / (WORK_PAGE / 1024);
+		if (mixed || *ret_smaps == ret->lazyfree)
+			return;
 	}
 }
 
 struct verdict {
-	uint32_t exec_wrong, lazyfree_wrong, rollup_wrong, sum_wrong;
+	uint32_t exec_wrong, lazyfree_wrong, rollup_wrong, sum_wrong, smaps_wrong;
 	uint64_t most_exec, most_lazyfree, most_shared;
 };
 
-static void judge(struct verdict *v, const struct gauges_seen *seen, uint32_t round, bool mixed)
+static void judge(struct verdict *v, const struct gauges_seen *seen, uint64_t smaps, uint32_t round,
+		  bool mixed)
 {
 	const struct gauges *c = &seen->counted;
 	/* Each process' Pss_Exec is rounded down to KiB. */
@@ -345,6 +363,7 @@ static void judge(struct verdict *v, const struct gauges_seen *seen, uint32_t ro
 	v->lazyfree_wrong += seen->lazyfree != c->lazyfree;
 	v->rollup_wrong += c->pss_wrong != 0;
 	v->sum_wrong += !mixed && !sum_right;
+	v->smaps_wrong += !mixed && smaps != seen->lazyfree;
 	if (c->exec > v->most_exec)
 		v->most_exec = c->exec;
 	if (c->lazyfree > v->most_lazyfree)
@@ -352,11 +371,11 @@ static void judge(struct verdict *v, const struct gauges_seen *seen, uint32_t ro
 	if (c->exec_ptes > v->most_shared)
 		v->most_shared = c->exec_ptes;
 	work_say("round %u: nr_exec_mapped %llu counted %llu (%llu mappings, Pss_Exec %llu KiB), "
-		 "nr_lazyfree %llu counted %llu, %llu processes",
+		 "nr_lazyfree %llu counted %llu, LazyFree %llu, %llu processes",
 		 round, (unsigned long long)seen->exec, (unsigned long long)c->exec,
 		 (unsigned long long)c->exec_ptes, (unsigned long long)c->pss,
 		 (unsigned long long)seen->lazyfree, (unsigned long long)c->lazyfree,
-		 (unsigned long long)c->processes);
+		 (unsigned long long)smaps, (unsigned long long)c->processes);
 }
 
 static pid_t start_workers(uint64_t seed, uint32_t n, bool mixed)
@@ -410,9 +429,12 @@ static void report(const struct verdict *v, const struct gauges_seen *start,
 	snprintf(name, sizeof(name), "Pss_Exec_is_the_share_of_executable_file_pages_%s", kind);
 	good &= gauges_check(v->rollup_wrong == 0, name, "wrong in %u of %u rounds",
 			     v->rollup_wrong, rounds);
-	if (!mixed)
+	if (!mixed) {
 		good &= gauges_check(v->sum_wrong == 0, "nr_exec_mapped_is_the_sum_of_Pss_Exec",
 				     "wrong in %u of %u rounds", v->sum_wrong, rounds);
+		good &= gauges_check(v->smaps_wrong == 0, "nr_lazyfree_is_the_sum_of_LazyFree",
+				     "wrong in %u of %u rounds", v->smaps_wrong, rounds);
+	}
 	snprintf(name, sizeof(name), "gauges_are_back_when_all_have_exited_%s", kind);
 	good &= gauges_check(end->exec == start->exec && end->lazyfree == start->lazyfree, name,
 			     "exec %llu to %llu, lazyfree %llu to %llu",
@@ -420,6 +442,28 @@ static void report(const struct verdict *v, const struct gauges_seen *start,
 			     (unsigned long long)start->lazyfree,
 			     (unsigned long long)end->lazyfree);
 	*ret_good = good;
+}
+
+/* A test that is right about what never happened says nothing. */
+static bool report_events(const struct disturb *d, const struct watch *text,
+			  const struct vmstat *start, const struct vmstat *end, bool mixed)
+{
+	static const char *const counters[] = { "pgmigrate_success", "pswpout",	    "pswpin",
+						"pgsteal_exec",	     "pglazyfreed", "pgfree" };
+	char changes[200], name[100];
+	bool all = text->moved > 0 && d->lru > 0 && d->lever > 0 && shared->truncates > 0 &&
+		   shared->forks > 0 && shared->execs > 0;
+
+	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
+		all &= vmstat_diff(start, end, counters[i]) > 0;
+	vmstat_text(start, end, "pgmigrate_success pswpout pswpin pgsteal_exec pglazyfreed",
+		    changes, sizeof(changes));
+	snprintf(name, sizeof(name), "the_mixture_has_all_of_it_%s", mixed ? "mixed" : "pure");
+	return gauges_check(all, name,
+			    "%llu pages of text moved, %u changes of the LRU, %u of a lever, %u "
+			    "truncates of mapped files, %u forks, %u execs,%s",
+			    (unsigned long long)text->moved, d->lru, d->lever, shared->truncates,
+			    shared->forks, shared->execs, changes);
 }
 
 static void prepare(const char *folder)
@@ -462,10 +506,13 @@ int main(int argc, char **argv)
 		[WORKERS] = { "--workers", 4 }, [MIXED] = { "--mixed", 1 },
 		[LINGER] = { "--linger", 0 },
 	};
-	struct worker me = { 0 };
+	static struct vmstat at_start, at_end;
+	static struct watch text;
+	struct disturb me = { 0 };
 	struct verdict verdict = { 0 };
 	struct gauges_seen start, now;
 	const char *folder = NULL;
+	uint64_t smaps;
 	bool mixed, good;
 	pid_t group;
 
@@ -479,17 +526,23 @@ int main(int argc, char **argv)
 	mixed = options[MIXED].value;
 	me.random = options[SEED].value + 77;
 	prepare(folder);
-	gauges_look(settle_file, &start);
+	look(&start, mixed, &smaps);
+	vmstat_read(&at_start);
+	watch_start(&text, files[0]);
 	group = start_workers(options[SEED].value, (uint32_t)options[WORKERS].value, mixed);
 	for (uint32_t round = 0; round < options[ROUNDS].value; round++) {
 		disturb(&me);
 		gauges_stop(group);
-		gauges_look(settle_file, &now);
-		judge(&verdict, &now, round, mixed);
+		look(&now, mixed, &smaps);
+		judge(&verdict, &now, smaps, round, mixed);
+		watch_look(&text);
 		kill(-group, SIGCONT);
 	}
 	end_all(group);
-	gauges_look(settle_file, &now);
+	watch_end(&text);
+	vmstat_read(&at_end);
+	look(&now, mixed, &smaps);
 	report(&verdict, &start, &now, (uint32_t)options[ROUNDS].value, mixed, &good);
+	good &= report_events(&me, &text, &at_start, &at_end, mixed);
 	return good ? 0 : 1;
 }
