@@ -18,7 +18,7 @@ vm_run 256 reclaim-events <<-'END' || rc=1
 END
 for mixed in 1 0; do
 	vm_run 256 gauge-mixture <<-END || rc=1
-		gauge-mixture --seed ${SEED:-1} --rounds ${ROUNDS:-20} --mixed $mixed /data
+		gauge-mixture --seed ${SEED:-1} --rounds ${ROUNDS:-12} --mixed $mixed /data
 	END
 done
 exit "$rc"
