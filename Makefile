@@ -203,7 +203,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 fuzzers: $(FUZZERS)
 
 # BENCH="TEST GROUP ..." for some of it, REPEAT=N, JOBS=N guests at a time, SEED=N of the order.
-bench-kernel: workloads $(BENCH_TOOLS) ## measure the kernel's levers off against on, as the seeds did
+bench-kernel: workloads $(LAB_TOOLS) $(BENCH_TOOLS) ## measure the kernel's levers off against on, as the seeds did
 	@BENCH='$(BENCH)' tests/bench/kernel.sh
 
 # Two kernels of their own, and not part of CI.

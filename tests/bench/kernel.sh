@@ -270,6 +270,7 @@ choose_processors()
 end_tree()
 {
 	local child
+	# shellcheck disable=SC2013 # words
 	for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
 		end_tree "$child"
 	done

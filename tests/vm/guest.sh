@@ -22,6 +22,8 @@
 #	VM_THREAD	multi: a host thread for each processor, for kernels without jump labels (single)
 #	VM_QMP		a command whose output is given to QEMU as commands of QMP while the guest runs
 #	VM_KEEP		a folder that gets what the guest and its console have said
+#	VM_TB		MiB of TCG's buffer, where QEMU's own memory is measured (QEMU's default)
+#	VM_UNDER	a command that QEMU runs under
 
 VM_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VM_BUILD=$(realpath -m "${BALLAST_BUILD:-$VM_TREE/build}")
@@ -106,7 +108,7 @@ vm_boot()
 	# With ERMS the kernel clears a page with "rep stosb", for which TCG goes round a loop 4096 times:
 	# two thirds of what a page fault takes, and on a real processor next to nothing.
 	[ "$accel" = kvm ] || {
-		accel=tcg,thread=${VM_THREAD:-single}
+		accel=tcg,thread=${VM_THREAD:-single}${VM_TB:+,tb-size=$VM_TB}
 		cpu=max,-erms
 	}
 	vm_initramfs "$folder" "$@" || return 1
@@ -120,8 +122,8 @@ vm_boot()
 	[ -z "${VM_QMP:-}" ] || qmp=(-qmp stdio)
 	# The check of the timer counts a few interrupts, and panics when a busy host keeps them away.
 	# shellcheck disable=SC2086 # lists of arguments
-	timeout --kill-after=10 "${VM_TIMEOUT:-400}" qemu-system-x86_64 -M q35 -nodefaults \
-		-display none -no-reboot -accel "$accel" -cpu "$cpu" -m "$memory" \
+	timeout --kill-after=10 "${VM_TIMEOUT:-400}" ${VM_UNDER:-} qemu-system-x86_64 -M q35 \
+		-nodefaults -display none -no-reboot -accel "$accel" -cpu "$cpu" -m "$memory" \
 		-smp "${VM_CPUS:-2}" -kernel "$VM_KERNEL" -initrd "$folder/initramfs" \
 		-append "console=ttyS0 rdinit=/init panic=-1 oops=panic loglevel=5 no_timer_check" \
 		-serial "file:$folder/console" -serial "file:$folder/out" \

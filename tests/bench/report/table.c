@@ -67,6 +67,7 @@ static int add_numbers(struct table *table, const char *text)
 
 	if (sscanf(text, "%d %d", &from, &to) != 2 || to < from)
 		return -EINVAL;
+	table->digits = (int)strcspn(text, " ");
 	for (int i = from; i <= to; i++) {
 		if (table->n_rows == TABLE_MAX_ROWS)
 			return -E2BIG;
@@ -97,29 +98,34 @@ static int add_text(char **texts, size_t *n, size_t most, const char *text)
 	return 0;
 }
 
+static bool is(const char *line, size_t n, const char *word)
+{
+	return strlen(word) == n && strncmp(line, word, n) == 0;
+}
+
 static int directive(struct table *table, const struct bench *bench, char *line)
 {
 	size_t n = strcspn(line, " ");
 	char *rest = line[n] ? line + n + 1 : line + n;
 
-	if (strncmp(line, "seed", n) == 0 || strncmp(line, "note", n) == 0)
+	if (is(line, n, "seed") || is(line, n, "note"))
 		return add_text(table->lines, &table->n_lines, TABLE_MAX_LINES, line);
 	if (!*rest)
 		return -EINVAL;
-	if (strncmp(line, "title", n) == 0) {
+	if (is(line, n, "title")) {
 		free(table->title);
 		table->title = copy(rest);
 		return 0;
 	}
-	if (strncmp(line, "cells", n) == 0)
+	if (is(line, n, "cells"))
 		return add_cells(table, bench, rest);
-	if (strncmp(line, "each", n) == 0)
+	if (is(line, n, "each"))
 		return add_numbers(table, rest);
-	if (strncmp(line, "column", n) == 0)
+	if (is(line, n, "column"))
 		return add_column(table, rest, false);
-	if (strncmp(line, "given", n) == 0)
+	if (is(line, n, "given"))
 		return add_column(table, rest, true);
-	if (strncmp(line, "plot", n) == 0)
+	if (is(line, n, "plot"))
 		return add_text(table->plots, &table->n_plots, TABLE_MAX_PLOTS, rest);
 	return -EINVAL;
 }
@@ -195,12 +201,12 @@ void entry_done(struct entry *entry)
 }
 
 /* An expression with the row's number for each '$'. */
-static void with_number(const char *text, int number, char *buf, size_t size)
+static void with_number(const char *text, int digits, int number, char *buf, size_t size)
 {
 	size_t n = 0;
 
 	for (; *text && n + 16 < size; text++)
-		n += *text == '$' ? (size_t)snprintf(buf + n, size - n, "%d", number)
+		n += *text == '$' ? (size_t)snprintf(buf + n, size - n, "%0*d", digits, number)
 				  : (size_t)snprintf(buf + n, size - n, "%c", *text);
 	buf[n] = '\0';
 }
@@ -212,7 +218,7 @@ int table_entry(const struct table *table, const struct bench *bench, size_t row
 	char text[1024];
 	int r;
 
-	with_number(table->columns[column].text, at->number, text, sizeof(text));
+	with_number(table->columns[column].text, table->digits, at->number, text, sizeof(text));
 	ret->values = calloc(bench->repeat + 1, sizeof(*ret->values));
 	if (!ret->values)
 		return -ENOMEM;

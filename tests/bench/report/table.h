@@ -40,6 +40,7 @@ struct table {
 	struct column columns[TABLE_MAX_COLUMNS];
 	char *lines[TABLE_MAX_LINES]; /* seed and note, with the directive */
 	char *plots[TABLE_MAX_PLOTS];
+	int digits; /* of a row's number in an expression, with zeros in front */
 	size_t n_rows, n_columns, n_lines, n_plots;
 };
 
