@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash
+#
+# Christoph Lameter's page fault test of 2004 (tests/workloads/pft.c) with vm.anon_prefault_max_order.
+# To be sourced; see tests/bench/kernel.sh.
+#
+# The guests of tests/vm/guest.sh have no "erms" under TCG, which would carry out the clearing of a
+# page byte by byte: two thirds of all that is measured, which no one can save. erms=on shows that.
+
+cells_lameter()
+{
+	local order threads
+	for threads in 1 2; do
+		for order in 0 1 2 3 4; do
+			echo "pft by=time order=$order threads=$threads"
+		done
+	done
+	for threads in 1 2; do
+		for order in 0 3; do
+			echo "pft by=icount order=$order threads=$threads"
+		done
+	done
+	for order in 0 3; do
+		echo "pft order=$order threads=1 erms=on"
+	done
+	for order in 0 1 2 3 4; do
+		echo "pft-shapes order=$order"
+	done
+}
+
+# order	vm.anon_prefault_max_order
+# by	time, or icount: 1 ns of the wall is one instruction, of all processors together, and the times
+#	of the processors mean nothing
+cell_pft()
+{
+	local clock='' cpu='' times=6
+	[ "${erms:-off}" = off ] || cpu="-cpu max"
+	[ "${by:-time}" = time ] || {
+		clock="-icount shift=0,sleep=off"
+		times=1
+	}
+	VM_SWAP=0 VM_QEMU="$cpu $clock" vm_run 256 pft <<-END
+		echo ${order:-0} >/proc/sys/vm/anon_prefault_max_order
+		pft -t -b ${bytes:-64M} -r ${repeats:-$times} -f ${threads:-1}
+	END
+}
+
+# Each shape of access on a line of its own: page after page, stride 2, MADV_RANDOM, two streams in
+# one task, his own step of 16384 bytes, and runs of so many pages in every 64.
+cell_pft_shapes()
+{
+	VM_SWAP=0 vm_run 256 pft <<-END
+		echo ${order:-0} >/proc/sys/vm/anon_prefault_max_order
+		shape()
+		{
+			name=\$1
+			shift
+			pft -b ${bytes:-64M} "\$@" | sed -n "s/^pft /\$name /p"
+		}
+		shape row
+		shape stride2 -s 8192
+		shape random -R
+		shape streams2 -i 2
+		shape step16384 -s 16384
+		for n in 1 2 4 8 16 33; do
+			shape run\$n -n \$n -G 64
+		done
+	END
+}
