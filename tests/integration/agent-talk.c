@@ -11,7 +11,7 @@
  *	ask			ask for a sample and wait for it
  *	rate=MS			set the interval
  *	shed=BYTES[,file][,anon]	shed, with a lifetime of 20 s; samples on the way are counted
- *	set=KNOB:VALUE		set one setting, and give the others their own values
+ *	set=KNOB:VALUE[,KNOB:VALUE]...	set these settings, and give the others their own values
  *	welcome=MS		grant a lease
  *	pressure=MS		wait that long for a pressure frame
  *	quiet=MS		wait that long: fails if a pressure frame comes
@@ -35,14 +35,25 @@ static void print_stats(const struct wire_sample *sample)
 			       (unsigned long long)sample->stats.value[i]);
 }
 
+static void print_settings(const char *prefix, const struct profile *profile)
+{
+	for (int i = 0; i < KNOB_MAX_ID; i++)
+		if (knob_has(profile, i))
+			printf(" %s.%s=%llu", prefix, knob_infos[i].name,
+			       (unsigned long long)profile->value[i]);
+}
+
 static void print_message(const struct wire_message *msg)
 {
 	printf("%s seq=%u", wire_type_name(msg->type), msg->seq);
-	if (msg->type == WIRE_HELLO)
+	if (msg->type == WIRE_HELLO) {
 		printf(" nonce=%llx release=%s capabilities=%llx knobs=%llx",
 		       (unsigned long long)msg->hello.nonce, msg->hello.release,
 		       (unsigned long long)msg->hello.capabilities,
 		       (unsigned long long)msg->hello.knobs_writable);
+		print_settings("own", &msg->hello.own);
+		print_settings("now", &msg->hello.now);
+	}
 	if (msg->type == WIRE_SAMPLE) {
 		printf(" clock_us=%llu slow_age_us=%llu cost_us=%llu cause=%llu",
 		       (unsigned long long)msg->sample.clock_us,
@@ -107,20 +118,31 @@ static bool do_shed(struct peer *peer, const char *value)
 	return ask_and_print(peer, &msg);
 }
 
-static bool do_set(struct peer *peer, const char *value)
+static bool put_setting(struct profile *profile, const char *setting)
 {
-	struct wire_message msg = peer_command(peer, WIRE_PROFILE);
-	const char *colon = strchr(value, ':');
+	const char *colon = strchr(setting, ':');
 	char name[32] = "";
 	int id;
 
 	if (colon)
-		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - value), value);
+		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - setting), setting);
 	id = knob_by_name(name);
-	if (id < 0)
-		return false;
-	knob_put(&msg.profile, id, strtoull(colon + 1, NULL, 10));
-	return ask_and_print(peer, &msg);
+	if (id >= 0)
+		knob_put(profile, id, strtoull(colon + 1, NULL, 10));
+	return id >= 0;
+}
+
+static bool do_set(struct peer *peer, const char *value)
+{
+	struct wire_message msg = peer_command(peer, WIRE_PROFILE);
+
+	for (;;) {
+		if (!put_setting(&msg.profile, value))
+			return false;
+		value = strchr(value, ',');
+		if (!value++)
+			return ask_and_print(peer, &msg);
+	}
 }
 
 static bool do_rate(struct peer *peer, const char *value)
