@@ -66,7 +66,8 @@ all_are_set_and_told()
 		reporting_delay_ms:77 reporting_order:3 reporting_budget:9
 		percpu_pagelist_high_fraction:1000) line
 	all=$(of_kernel "${ask[@]}")
-	line=$("$talk" "$(port)" hello welcome=120000 "set=$(IFS=,; echo "${ask[*]}")" hello | tail -n 1)
+	line=${all//=/:}
+	line=$("$talk" "$(port)" hello welcome=120000 "set=${line// /,}" hello | tail -n 1)
 	[ "$(settings)" = "$all" ] && [ "$(told now "$line")" = "$all" ] &&
 		[ "$(told own "$line")" = "$own" ]
 }
