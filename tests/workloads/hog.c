@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Anonymous memory that is written over and over, page after page, as fast as it can be had. Ends by
- * SIGTERM and says how many pages it has touched since all of it was there, and whether each page
- * was as it had been left.
+ * Anonymous memory that is written over and over, page after page. Ends by SIGTERM and says how many
+ * pages it has touched since all of it was there, and whether each page was as it had been left.
  *
- *	hog [--mib N] [--seed N]
+ *	hog [--mib N] [--think USEC] [--seed N]
+ *
+ * After each 128 pages it pauses for --think microseconds, so that it uses its memory at a pace that
+ * is like that of others: with no pause a hog that fits is so much hotter than all else that nothing
+ * stays beside it, and one that doesn't fit does nothing but wait for swap. Waiting comes on top of
+ * the pauses, and costs it speed.
  */
 #include <signal.h>
 
 #include "tests/workloads/tlb.h"
 #include "tests/workloads/work.h"
 
-enum { MIB, SEED, N_OPTIONS };
+enum { MIB, THINK, SEED, N_OPTIONS };
 
-/* Pages between two times that the translation buffer is emptied. */
+/* Pages between two pauses, and between two times that the translation buffer is emptied. */
+#define THINK_PAGES  128
 #define FORGET_PAGES 1024
 
 static volatile sig_atomic_t ended;
@@ -58,6 +63,8 @@ int main(int argc, char **argv)
 		*counter = touches / pages + 1;
 		if (touches % FORGET_PAGES == 0)
 			tlb_forget(&tlb);
+		if (options[THINK].value && touches % THINK_PAGES == 0)
+			usleep((useconds_t)options[THINK].value);
 	}
 	getrusage(RUSAGE_SELF, &after);
 	work_say("hog touches=%llu pages=%llu ms=%llu majflt=%ld wrong=%llu",

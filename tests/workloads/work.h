@@ -172,7 +172,7 @@ static inline void work_read_file(const char *path, uint64_t from, uint64_t size
 /* One line for the host, in one write, so that lines of several processes don't mix. */
 __attribute__((format(printf, 1, 2))) static inline void work_say(const char *format, ...)
 {
-	char line[512];
+	char line[1024];
 	va_list args;
 	int n;
 

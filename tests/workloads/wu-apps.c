@@ -7,8 +7,8 @@
  *
  *	wu-apps [--apps N] [--text MIB] [--anon MIB] [--hot PERCENT] [--pause MS] [--seed N] [FOLDER]
  *
- * Prints "wu-apps ..." with the time of all and what changed in /proc/vmstat, and "wu-progress ..."
- * with the milliseconds that had passed after each start and its visits. Pauses don't count.
+ * Prints for each start a line "wu-start-N ..." with the milliseconds that had passed after it and its
+ * visits, and the major faults of all, and "wu-apps ..." at the end. Pauses don't count.
  */
 #include <sys/wait.h>
 
@@ -170,18 +170,6 @@ static void drop_caches(void)
 	close(fd);
 }
 
-static void say_progress(const uint64_t *usec, uint64_t n)
-{
-	char text[1024];
-	size_t at = 0;
-
-	for (uint64_t i = 0; i < n && at < sizeof(text) - 1; i++)
-		at += (size_t)snprintf(text + at, sizeof(text) - at, " ms_%02llu=%llu",
-				       (unsigned long long)i + 1,
-				       (unsigned long long)usec[i] / 1000);
-	work_say("wu-progress%s", text);
-}
-
 static void say_result(const struct work_option *options, uint64_t usec, uint64_t wrong,
 		       const struct vmstat *before, const struct vmstat *after)
 {
@@ -205,7 +193,6 @@ int main(int argc, char **argv)
 	};
 	static struct vmstat before, after;
 	static struct window windows[APPS_MAX];
-	static uint64_t passed[APPS_MAX];
 	uint64_t usec = 0, wrong = 0;
 	const char *folder = "/data";
 	char path[300];
@@ -227,11 +214,12 @@ int main(int argc, char **argv)
 		answer_of(&windows[i]);
 		wrong = visit_all(windows, i + 1);
 		usec += work_now_usec() - from;
-		passed[i] = usec;
+		vmstat_read(&after);
+		work_say("wu-start-%llu ms=%llu majflt=%lld", (unsigned long long)i + 1,
+			 (unsigned long long)usec / 1000,
+			 (long long)vmstat_diff(&before, &after, "pgmajfault"));
 		work_sleep_until(work_now_usec() + options[PAUSE].value * 1000);
 	}
-	vmstat_read(&after);
 	say_result(options, usec, wrong, &before, &after);
-	say_progress(passed, options[APPS].value);
 	return 0;
 }

@@ -81,7 +81,7 @@ cell_hog()
 {
 	vm_run "${memory:-128}" exec-rounds hog < <(
 		wu_begin
-		wu_beside hog --mib "${hog:-95}"
+		wu_beside hog --mib "${hog:-95}" --think "${think:-10000}"
 	)
 }
 
