@@ -17,6 +17,8 @@ cells_shed()
 		done
 	done
 	echo "shed by=reclaim mib=100 first=0 delay=2000 budget=1"
+	echo "shed by=reclaim mib=100 first=2 delay=2000 budget=1 order=2 kept=256"
+	echo "shed by=reclaim mib=100 first=2 delay=100 budget=1 order=2 kept=256"
 	for first in 0 2; do
 		echo "shed by=balloon mib=100 first=$first delay=2000 budget=1"
 	done
@@ -32,7 +34,8 @@ cells_shed()
 	done
 }
 
-# What the guest does: $mib to give back and 4 more, so that there is enough of it.
+# What the guest does: $mib to give back and 4 more, so that there is enough of it. $kept of its pages
+# are written again, spread evenly: 256 leave no block of order 9 that is all free.
 shed_script()
 {
 	cat <<-END
@@ -41,7 +44,7 @@ shed_script()
 		echo ${first:-2} >/proc/sys/vm/lazyfree_first
 		echo ${delay:-2000} >\$report/page_reporting_delay_ms
 		echo ${order:-9} >\$report/page_reporting_order
-		echo ${budget:-1} >\$report/page_reporting_budget || exit 1
+		[ ${budget:-1} = 1 ] || echo ${budget:-1} >\$report/page_reporting_budget || exit 1
 		# Freed pages that stay in the per-CPU lists are not reported.
 		echo 1000 >/proc/sys/vm/percpu_pagelist_high_fraction
 		yes 'cold cache' | head -c 62914560 >/data/cold
@@ -49,7 +52,7 @@ shed_script()
 		sync
 		echo 1 >/proc/sys/vm/drop_caches
 		exec-rounds --text 16 --cache 0 --anon 0 /data/text >/tmp/text &
-		lazyfree-hold --lazyfree $((mib + 4)) --cache 60 >/tmp/hold &
+		lazyfree-hold --lazyfree $((mib + 4)) --cache 60 --kept ${kept:-1} >/tmp/hold &
 		until grep -q ready /tmp/hold && grep -q ready /tmp/text; do sleep 0.2; done
 		sleep 3
 		numbers()
@@ -78,7 +81,7 @@ shed_script()
 # The watcher ends by itself after the guest: it has marked or not.
 cell_shed()
 {
-	local by=${by:-reclaim} mib=${mib:-100} memory=256 watch=5 folder rc watcher
+	local by=${by:-reclaim} mib=${mib:-100} memory=256 watch=${watch:-5} folder rc watcher
 	local balloon=()
 	if [ "$mib" -gt 200 ]; then
 		memory=3072
