@@ -73,8 +73,9 @@ static inline void act_row(struct soak_worker *w)
 			 PROT_READ | PROT_WRITE);
 	if (!r->start)
 		return;
-	if (soak_pick(w, 6) == 0)
-		madvise(r->start, (size_t)r->pages * WORK_PAGE, MADV_RANDOM);
+	if (soak_pick(w, 3) == 0)
+		madvise(r->start, (size_t)r->pages * WORK_PAGE,
+			soak_pick(w, 2) ? MADV_RANDOM : MADV_HUGEPAGE);
 	n = soak_part(w, r, &first);
 	for (uint32_t k = soak_pick(w, 6); k > 0; k--)
 		soak_touch(w, r, first + soak_pick(w, n), soak_pick(w, 4) != 0);

@@ -434,7 +434,7 @@ static void say_load(const struct vmstat *before)
 	static const char keys[] =
 		"pgfault pgmajfault pswpin pswpout pgprefault_anon pglazyfree pglazyfreed "
 		"pglazyfree_swap pgrotate_exec pgsteal_exec pgrefault_exec pgmigrate_success "
-		"compact_success thp_fault_alloc thp_collapse_alloc thp_split_page balloon_inflate "
+		"compact_isolated thp_fault_alloc thp_collapse_alloc thp_split_page balloon_inflate "
 		"balloon_deflate oom_kill";
 	struct vmstat after;
 	char text[450];

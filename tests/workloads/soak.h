@@ -24,9 +24,9 @@ enum {
 	SOAK_TEXTS = 4, /* files that are only read */
 	SOAK_TEXT_PAGES = 2048,
 	SOAK_SCRATCHES = 2, /* files that are written and truncated while mapped */
-	SOAK_SCRATCH_PAGES = 1024,
+	SOAK_SCRATCH_PAGES = 1536,
 	SOAK_REGIONS = 10, /* of a process */
-	SOAK_REGION_PAGES = 800, /* at most */
+	SOAK_REGION_PAGES = 1100, /* at most: room for a huge page */
 };
 
 enum soak_kind {
@@ -301,7 +301,7 @@ static inline void soak_map(struct soak_worker *w, struct soak_region *r, enum s
 
 	soak_drop(r);
 	r->kind = kind;
-	r->pages = 1 + soak_pick(w, SOAK_REGION_PAGES);
+	r->pages = soak_pick(w, 4) ? 1 + soak_pick(w, SOAK_REGION_PAGES) : SOAK_REGION_PAGES;
 	r->file = r->from = 0;
 	switch (kind) {
 	case SOAK_ANON:
