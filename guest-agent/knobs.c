@@ -13,6 +13,8 @@
 
 #define STATE_MAX 1024
 
+_Static_assert(KNOB_MAX_ID * 96 < STATE_MAX, "the notes of all settings fit");
+
 static void forget(struct knobs *knobs, enum knob_id id)
 {
 	knob_drop(&knobs->own, id);
@@ -138,16 +140,20 @@ static void load_line(struct knobs *knobs, const char *line, const char *end)
 		knob_put(&knobs->was, id, was);
 }
 
+void knobs_parse(struct knobs *knobs, const char *text)
+{
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+		load_line(knobs, text, end);
+}
+
 bool knobs_load(struct knobs *knobs, const char *root, uint32_t keep)
 {
 	char text[STATE_MAX];
-	const char *s = text;
 
 	*knobs = (struct knobs){ .root = root, .keep = keep };
 	if (read_file(root, KNOBS_STATE_FILE, text, sizeof(text)) < 0)
 		return false;
-	for (const char *end; (end = strchr(s, '\n')); s = end + 1)
-		load_line(knobs, s, end);
+	knobs_parse(knobs, text);
 	return knobs_changed(knobs);
 }
 

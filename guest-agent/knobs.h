@@ -32,6 +32,11 @@ struct knobs {
 bool knobs_load(struct knobs *knobs, const char *root, uint32_t keep);
 
 /**
+ * knobs_parse() - take the text of a state file; lines that aren't understood are passed over.
+ */
+void knobs_parse(struct knobs *knobs, const char *text);
+
+/**
  * knobs_values() - of each setting that the kernel has.
  * @ret_own: the guest's own value: as it is now, or as it was before us.
  * @ret_now: the value in force.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The agent's parsers on any text: the files of /proc, its configuration. The first byte chooses
- * the parser.
+ * The agent's parsers on any text: the files of /proc, its configuration, its note of the guest's own
+ * values. The first byte chooses the parser.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "guest-agent/config.h"
+#include "guest-agent/knobs.h"
 #include "guest-agent/procfs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -17,9 +18,10 @@ static void parse(uint8_t which, const char *text)
 	struct agent_config config = AGENT_CONFIG_DEFAULT;
 	struct process_status status;
 	struct numbers numbers = { 0 };
+	struct knobs knobs = { 0 };
 	char buf[64];
 
-	switch (which % 6) {
+	switch (which % 7) {
 	case 0:
 		procfs_meminfo(text, &numbers);
 		procfs_approximate(&numbers);
@@ -35,6 +37,12 @@ static void parse(uint8_t which, const char *text)
 		break;
 	case 4:
 		if (procfs_cgroup2(text, buf, sizeof(buf)) == 0 && strlen(buf) >= sizeof(buf))
+			abort();
+		break;
+	case 5:
+		knobs_parse(&knobs, text);
+		if (knobs.own.present != knobs.set.present ||
+		    knobs.was.present & ~knobs.set.present)
 			abort();
 		break;
 	default:

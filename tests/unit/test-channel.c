@@ -338,6 +338,17 @@ static void capabilities_are_those_of_the_hello(void)
 			AGENT_MAY_SHED | AGENT_HAS_RECLAIM | AGENT_HAS_LAZYFREE_FIRST);
 }
 
+static void settings_that_can_be_set_are_those_of_the_hello(void)
+{
+	struct wire_hello hello = { .knobs_writable = wire_knob_bit(KNOB_EXEC_PROTECT) |
+						      wire_knob_bit(KNOB_PCP_HIGH_FRACTION) };
+
+	CU_ASSERT_EQUAL(channel_settable(&hello),
+			1U << KNOB_EXEC_PROTECT | 1U << KNOB_PCP_HIGH_FRACTION);
+	hello.knobs_writable = UINT64_MAX; /* of a newer agent, or a liar */
+	CU_ASSERT_EQUAL(channel_settable(&hello), (1U << KNOB_MAX_ID) - 1);
+}
+
 /* --- Who holds a socket ----------------------------------------------------------------------- */
 
 static void clients_of_a_socket_are_told_apart(void)
@@ -379,6 +390,7 @@ static const struct unit_test tests[] = {
 	TEST(a_command_that_waited_too_long_is_not_sent),
 	TEST(a_value_that_the_protocol_does_not_permit_is_not_sent),
 	TEST(capabilities_are_those_of_the_hello),
+	TEST(settings_that_can_be_set_are_those_of_the_hello),
 	TEST(clients_of_a_socket_are_told_apart),
 };
 
