@@ -11,7 +11,8 @@
 #	kernel.sh --list	the cells, with their groups
 #
 # Settings from the environment:
-#	BENCH="WORD ..."	only these groups, tests, or cells with a setting (level=3)
+#	BENCH="WORD ..."	only these groups, tests, or cells with a setting (level=3); "targets" is
+#				all that a target speaks of
 #	REPEAT=N		repetitions (5)
 #	JOBS=N			guests at a time, each on a processor of its own (as many as there are
 #				processors, at most 2)
@@ -93,6 +94,7 @@ is_wanted()
 		*)
 			known=1
 			[ "$word" != "$test" ] && [ "$word" != "${group_of[$cell]}" ] || named=1
+			[ "$word" != targets ] || ! grep -q -F "[$cell " "$here/targets" || named=1
 			;;
 		esac
 	done
@@ -110,7 +112,7 @@ choose_cells()
 		return
 	fi
 	for word in ${BENCH:-}; do
-		[[ $word = *=* ]] || [[ " ${group_of[*]} ${cells[*]%% *} " = *" $word "* ]] ||
+		[[ $word = *=* || $word = targets ]] || [[ " ${group_of[*]} ${cells[*]%% *} " = *" $word "* ]] ||
 			die "there is no group or test '$word' (see --list)"
 	done
 	for cell in "${cells[@]}"; do

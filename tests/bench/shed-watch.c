@@ -24,7 +24,7 @@
 #include "daemon/util/cleanup.h"
 
 #define SAMPLE_MS    5
-#define MARK_SECONDS 120
+#define MARK_SECONDS 900
 #define MB	     1e6
 
 struct watch {

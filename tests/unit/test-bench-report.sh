@@ -144,4 +144,13 @@ done
 check bars-are-drawn grep -q '</svg>' "$work/table-1.svg"
 check curves-are-drawn grep -q '</svg>' "$work/table-2.svg"
 check both-levels-are-in-the-legend grep -q 'level=1' "$work/table-1.svg"
+
+# The benchmark's own tables and targets speak of cells that there are, and mean something.
+tests/bench/kernel.sh --list | sed 's/^[^ ]* *//' >"$work/cells"
+: >"$work/results"
+"$report" --cells "$work/cells" --wanted "$work/cells" --repeat 5 --results "$work/results" \
+	--targets tests/bench/targets tests/bench/tables/[0-9]* >"$work/output" 2>&1
+echo $? >"$work/status"
+check the-benchmark-s-formulas-mean-something status 1
+check every-target-without-a-result-is-missed said '0 targets met, '
 exit "$fail"
