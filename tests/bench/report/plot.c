@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/util/cleanup.h"
 
@@ -27,6 +28,7 @@ struct plot {
 	size_t columns[TABLE_MAX_COLUMNS], n_columns;
 	char by[64], over[64]; /* settings: one series for each value, and the axis */
 	bool log;
+	size_t measured; /* medians that there are */
 	struct names series;
 	struct names places; /* what stands below the bars */
 };
@@ -159,6 +161,7 @@ static int write_series(struct plot *plot, size_t series, bool dots, FILE *to, c
 				fprintf(to, "%g %g %g %g\n", x, shown(plot, entry.summary.median),
 					shown(plot, entry.summary.low),
 					shown(plot, entry.summary.high));
+			plot->measured += r == 0 && entry.measured;
 			for (size_t k = 0; r == 0 && dots && k < entry.summary.n; k++)
 				fprintf(to, "%g %g\n", x, shown(plot, entry.values[k]));
 			entry_done(&entry);
@@ -193,7 +196,7 @@ static void write_bars(const struct plot *plot, FILE *to)
 
 		fprintf(to,
 			"%s$medians%zu using ($1+%g):2 with boxes lc rgb \"%s\" title \"%s\", "
-			"$medians%zu using ($1+%g):2:3:4 with yerrorbars pt 0 lw 1.5 "
+			"$medians%zu using ($1+%g):3:(0):($4-$3) with vectors nohead lw 1.5 "
 			"lc rgb \"#333333\" notitle, $dots%zu using ($1+%g):2 with points pt 6 "
 			"ps 0.35 lc rgb \"#333333\" notitle",
 			i ? ", " : "", i, shift, COLOUR(i), plot->series.text[i], i, shift, i,
@@ -216,19 +219,52 @@ static void write_curves(const struct plot *plot, FILE *to)
 	fprintf(to, "\n");
 }
 
+/* Text in gnuplot's single quotes. */
+static void write_text(const char *text, FILE *to)
+{
+	fputc('\'', to);
+	for (; *text; text++)
+		fputs(*text == '\'' ? "\'\'" : (char[2]){ *text }, to);
+	fputc('\'', to);
+}
+
 static void write_head(const struct plot *plot, const char *folder, size_t number, FILE *to)
 {
+	const size_t places = plot->places.n > 5 ? plot->places.n : 5;
+
 	fprintf(to,
-		"set terminal svg size 900,440 dynamic font \"sans-serif,13\" background "
+		"set terminal svg size %zu,460 dynamic font \"sans-serif,13\" background "
 		"\"white\"\n"
-		"set output \"%s/%s-%zu.svg\"\n"
-		"set title \"%s\" noenhanced\n"
-		"set key outside right top noenhanced\nset grid ytics lc rgb \"#dddddd\"\n"
-		"set border 3\nset tics nomirror noenhanced\nset ylabel \"",
-		folder, plot->table->name, number, plot->table->title);
+		"set output \"%s/%s-%zu.svg\"\nset title ",
+		350 + places * 110, folder, plot->table->name, number);
+	write_text(plot->table->title, to);
+	fprintf(to, " noenhanced\nset key outside right top noenhanced\n"
+		    "set grid ytics lc rgb \"#dddddd\"\nset border 3\n"
+		    "set tics nomirror noenhanced\nset ylabel \"");
 	for (size_t i = 0; i < plot->n_columns; i++)
 		fprintf(to, "%s%s", i ? ", " : "", plot->table->columns[plot->columns[i]].header);
 	fprintf(to, "\" noenhanced\n");
+}
+
+/* Lines of the longest label. */
+static size_t label_lines(const struct plot *plot)
+{
+	size_t most = 1;
+
+	for (size_t i = 0; i < plot->places.n; i++) {
+		size_t lines = 1;
+
+		for (const char *at = plot->places.text[i]; (at = strstr(at, "\\n")); at += 2)
+			lines++;
+		most = lines > most ? lines : most;
+	}
+	return most;
+}
+
+/* In the order of their values. */
+static int compare(const void *a, const void *b)
+{
+	return strverscmp(a, b);
 }
 
 static int write_plot(struct plot *plot, const char *folder, size_t number, FILE *to, char *problem,
@@ -242,7 +278,11 @@ static int write_plot(struct plot *plot, const char *folder, size_t number, FILE
 	for (size_t row = 0; row < plot->table->n_rows; row++)
 		for (size_t i = 0; i < plot->n_columns; i++)
 			place(plot, row, plot->columns[i], &series, &x);
+	if (plot->by[0])
+		qsort(plot->series.text, plot->series.n, sizeof(plot->series.text[0]), compare);
 	write_head(plot, folder, number, to);
+	if (plot->places.n > 0)
+		fprintf(to, "set bmargin %zu\n", label_lines(plot) + 1);
 	write_axis(plot, to);
 	for (series = 0; series < plot->series.n; series++) {
 		r = write_series(plot, series, false, to, problem, size);
@@ -276,6 +316,7 @@ int plot_table(const struct table *table, const struct bench *bench, const char 
 			return -EINVAL;
 		}
 		snprintf(path, sizeof(path), "%s/%s-%zu.gp", folder, table->name, i + 1);
+		problem[0] = '\0';
 		to = fopen(path, "we");
 		r = to ? write_plot(plot, folder, i + 1, to, problem, size) : -errno;
 		if (to && fclose(to) != 0 && r == 0)
@@ -284,6 +325,9 @@ int plot_table(const struct table *table, const struct bench *bench, const char 
 			snprintf(problem, size, "%s: %s", path, strerror(-r));
 		if (r < 0)
 			return r;
+		/* gnuplot takes nothing to draw for an error. */
+		if (plot->measured == 0)
+			(void)unlink(path);
 	}
 	return 0;
 }
