@@ -12,7 +12,8 @@
  *	rss-check [--threads N] [--mib N] [--seed N]
  *
  * Prints "ok" and "not ok" lines. With more memory than there is, the growth is not bounded: pages
- * move to swap between two looks.
+ * move to swap between two looks. Start it from a disk, not from a tmpfs or the initramfs: smaps also
+ * finds what was swapped out of the program's own file there, which is nobody's VmSwap.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -304,7 +305,7 @@ static void make_shared(unsigned int n)
 
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	if (shared == MAP_FAILED)
+	if (shared == MAP_FAILED || mlock(shared, sizeof(*shared)) < 0)
 		work_die("no memory: %s", strerror(errno));
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -333,7 +334,7 @@ int main(int argc, char **argv)
 	findings.slack = (uint64_t)threads * IN_FLIGHT * WORK_PAGE / 1024;
 	findings.stat_slack = N_COUNTERS * BATCH * cpus * WORK_PAGE / 1024;
 	make_shared((unsigned int)threads + 1);
-	alarm(300); /* when the child dies, nobody else comes to the barrier */
+	alarm(3600); /* when the child dies, nobody else comes to the barrier */
 	pid = fork();
 	if (pid < 0)
 		work_die("fork: %s", strerror(errno));
