@@ -18,6 +18,7 @@
 #				processors, at most 2)
 #	SEED=N			of the order (random; it is printed)
 #	BALLAST_KERNEL		a bzImage instead of the bundled kernel; BALLAST_KERNEL_UNPATCHED
+#	BENCH_FOLDER		other cells, tables and targets than those beside this script
 #
 # A repetition is all cells once, shuffled, so that what is compared stands near in time and in an
 # order that changes. The record is build/bench/kernel/results, the plots are beside it.
@@ -27,7 +28,7 @@ export LC_ALL=C
 # shellcheck source=tests/vm/guest.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../vm/guest.sh"
 
-here=$VM_TREE/tests/bench
+here=${BENCH_FOLDER:-$VM_TREE/tests/bench}
 out=$VM_BUILD/bench/kernel
 results=$out/results
 begin=$SECONDS
