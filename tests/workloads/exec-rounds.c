@@ -9,13 +9,15 @@
  *
  *	exec-rounds --generate MIB FILE		write the executable
  *	exec-rounds [--text MIB] [--cache MIB] [--anon MIB] [--period MS] [--seed N] [FILE]
- *	exec-rounds --rounds N [--control 1] ... [FILE]
+ *	exec-rounds --rounds N [--control 1] [--call 0] ... [FILE]
  *
  * The second form never ends and prints a line a round. The third one ends after so many rounds and
  * prints one line: of how many pages touched how many were lost from memory before the round that
  * touched them, major faults, the time that touching took, and what changed in /proc/vmstat.
  * --control is a second file, FILE.control, of the same size, which is mapped without PROT_EXEC and
- * read page by page after the text: what happens to pages that are only mapped.
+ * read page by page after the text: what happens to pages that are only mapped. With --call 0 the
+ * text is read, too, through its executable mapping: to reclaim it's the same, but TCG takes longer
+ * to translate a page of code than the kernel to bring it back.
  */
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -23,7 +25,7 @@
 #include "tests/workloads/text.h"
 #include "tests/workloads/vmstat.h"
 
-enum { GENERATE, TEXT, CACHE, ANON, PERIOD, ROUNDS, CONTROL, SEED, N_OPTIONS };
+enum { GENERATE, TEXT, CACHE, ANON, PERIOD, ROUNDS, CONTROL, CALL, SEED, N_OPTIONS };
 
 static const char cold_file[] = "/data/cold";
 
@@ -37,7 +39,7 @@ struct mapping {
 	unsigned char *start;
 	unsigned char *vector; /* for mincore() */
 	uint32_t pages;
-	bool exec;
+	bool call; /* else read */
 	struct totals *totals;
 };
 
@@ -54,7 +56,7 @@ static uint32_t touch_all(const struct mapping *map, const uint32_t *order)
 	uint32_t wrong = 0;
 
 	for (uint32_t i = 0; i < map->pages; i++) {
-		uint32_t answer = map->exec ? text_call(map->start, order[i])
+		uint32_t answer = map->call ? text_call(map->start, order[i])
 					    : text_read(map->start, order[i]);
 
 		wrong += answer != text_answer(order[i]);
@@ -108,7 +110,7 @@ static void run_rounds(struct rounds *rounds, uint64_t k)
 	}
 }
 
-static void map_pages(struct mapping *ret, const char *path, uint64_t size, bool exec)
+static void map_pages(struct mapping *ret, const char *path, uint64_t size, int prot, bool call)
 {
 	void *shared = mmap(NULL, sizeof(*ret->totals), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -116,12 +118,12 @@ static void map_pages(struct mapping *ret, const char *path, uint64_t size, bool
 	if (shared == MAP_FAILED)
 		work_die("no memory: %s", strerror(errno));
 	ret->totals = shared;
-	ret->start = text_map(path, size, exec ? PROT_READ | PROT_EXEC : PROT_READ);
+	ret->start = text_map(path, size, prot);
 	ret->pages = (uint32_t)(size / WORK_PAGE);
 	ret->vector = work_map(ret->pages);
-	ret->exec = exec;
+	ret->call = call;
 	for (uint32_t i = 0; i < ret->pages; i++)
-		if ((exec ? text_call(ret->start, i) : text_read(ret->start, i)) != text_answer(i))
+		if ((call ? text_call(ret->start, i) : text_read(ret->start, i)) != text_answer(i))
 			work_die("%s: page %u is not what it should be", path, i);
 }
 
@@ -177,7 +179,8 @@ int main(int argc, char **argv)
 		[GENERATE] = { "--generate", 0 }, [TEXT] = { "--text", 40 },
 		[CACHE] = { "--cache", 0 },	  [ANON] = { "--anon", 0 },
 		[PERIOD] = { "--period", 1000 },  [ROUNDS] = { "--rounds", 0 },
-		[CONTROL] = { "--control", 0 },	  [SEED] = { "--seed", 1 },
+		[CONTROL] = { "--control", 0 },	  [CALL] = { "--call", 1 },
+		[SEED] = { "--seed", 1 },
 	};
 	static struct vmstat before, after;
 	struct rounds rounds = { .options = options };
@@ -194,10 +197,10 @@ int main(int argc, char **argv)
 	}
 	if (options[CACHE].value)
 		work_read_file(cold_file, 0, options[CACHE].value * WORK_MIB);
-	map_pages(&rounds.text, path, size, true);
+	map_pages(&rounds.text, path, size, PROT_READ | PROT_EXEC, options[CALL].value);
 	snprintf(control, sizeof(control), "%s.control", path);
 	if (options[CONTROL].value)
-		map_pages(&rounds.control, control, size, false);
+		map_pages(&rounds.control, control, size, PROT_READ, false);
 	work_cold_anon(options[ANON].value * WORK_MIB, options[SEED].value);
 	if (options[ROUNDS].value)
 		vmstat_read(&before);

@@ -35,10 +35,24 @@ static uint64_t *counter_of(unsigned char *memory, uint64_t page)
 	return (uint64_t *)(void *)(memory + (page + 1) * WORK_PAGE - sizeof(uint64_t));
 }
 
+/* All in one pass: a second one would wait for swap. */
+static unsigned char *fill(uint64_t pages, uint64_t seed)
+{
+	unsigned char *memory = work_map(pages * WORK_PAGE);
+
+	for (uint64_t i = 0; i < pages; i++) {
+		work_fill_page(memory + i * WORK_PAGE, seed + i);
+		*counter_of(memory, i) = 0;
+	}
+	return memory;
+}
+
 int main(int argc, char **argv)
 {
 	struct work_option options[N_OPTIONS] = {
-		[MIB] = { "--mib", 95 }, [SEED] = { "--seed", 1 }
+		[MIB] = { "--mib", 95 },
+		[THINK] = { "--think", 10000 },
+		[SEED] = { "--seed", 1 },
 	};
 	const struct sigaction action = { .sa_handler = end };
 	uint64_t pages, touches = 0, wrong = 0, begin;
@@ -50,9 +64,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &action, NULL);
 	pages = options[MIB].value * WORK_MIB / WORK_PAGE;
 	tlb_init(&tlb);
-	memory = work_cold_anon(pages * WORK_PAGE, options[SEED].value);
-	for (uint64_t i = 0; i < pages; i++)
-		*counter_of(memory, i) = 0;
+	memory = fill(pages, options[SEED].value);
 	work_say("ready hog");
 	getrusage(RUSAGE_SELF, &before);
 	begin = work_now_usec();

@@ -71,11 +71,14 @@ static void compute(struct computation *c)
 
 static void make_data(struct computation *c, uint64_t seed)
 {
-	c->data = work_cold_anon((uint64_t)c->data_pages * WORK_PAGE, seed);
-	for (uint32_t i = 0; i < c->data_pages; i++) {
-		const uint64_t words[2] = { 0, ~UINT64_C(0) };
+	const uint64_t words[2] = { 0, ~UINT64_C(0) };
 
-		memcpy(c->data + ((size_t)i + 1) * WORK_PAGE - sizeof(words), words, sizeof(words));
+	c->data = work_map((uint64_t)c->data_pages * WORK_PAGE);
+	for (uint32_t i = 0; i < c->data_pages; i++) {
+		unsigned char *page = c->data + (size_t)i * WORK_PAGE;
+
+		work_fill_page(page, seed + i);
+		memcpy(page + WORK_PAGE - sizeof(words), words, sizeof(words));
 	}
 }
 

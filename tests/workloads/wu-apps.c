@@ -2,8 +2,9 @@
 /*
  * A desktop whose memory is tight, as in Wu Fengguang's test of 2009: programs with large text and
  * anonymous memory are started one after another, and after each start all that run are visited, as
- * one who switches between windows does. A start calls every page of the program's own text and
- * fills its memory; a visit comes back to a part of both, the same one each time, in random order.
+ * one who switches between windows does. A start goes through every page of the program's own text
+ * and fills its memory; a visit comes back to a part of both, the same one each time, in random
+ * order. Text is read through its executable mapping (exec-rounds.c says why it isn't called).
  *
  *	wu-apps [--apps N] [--text MIB] [--anon MIB] [--hot PERCENT] [--pause MS] [--seed N] [FOLDER]
  *
@@ -62,9 +63,9 @@ static void visit_anon_page(struct app *app, uint32_t page, uint64_t expected)
 	memcpy(end - sizeof(last), &app->visits, sizeof(last));
 }
 
-static void call_text_page(struct app *app, uint32_t page)
+static void visit_text_page(struct app *app, uint32_t page)
 {
-	app->wrong += text_call(app->text.start, page) != text_answer(page);
+	app->wrong += text_read(app->text.start, page) != text_answer(page);
 }
 
 static void app_start(struct app *app, const char *path, const struct work_option *options)
@@ -75,13 +76,13 @@ static void app_start(struct app *app, const char *path, const struct work_optio
 	part_init(&app->text, (uint32_t)(text / WORK_PAGE), options[HOT].value, &app->random);
 	part_init(&app->anon, (uint32_t)(anon / WORK_PAGE), options[HOT].value, &app->random);
 	for (uint32_t i = 0; i < app->text.pages; i++)
-		call_text_page(app, app->text.chosen[i]);
-	app->anon.start = work_cold_anon(anon, app->random);
+		visit_text_page(app, app->text.chosen[i]);
+	app->anon.start = work_map(anon);
 	for (uint32_t i = 0; i < app->anon.pages; i++) {
-		uint64_t zero = 0;
+		unsigned char *page = app->anon.start + (size_t)i * WORK_PAGE;
 
-		memcpy(app->anon.start + ((size_t)i + 1) * WORK_PAGE - sizeof(zero), &zero,
-		       sizeof(zero));
+		work_fill_page(page, app->random + i);
+		memset(page + WORK_PAGE - sizeof(app->visits), 0, sizeof(app->visits));
 	}
 }
 
@@ -92,7 +93,7 @@ static void app_visit(struct app *app)
 	work_shuffle(app->text.order, app->text.hot, &app->random);
 	work_shuffle(app->anon.order, app->anon.hot, &app->random);
 	for (uint32_t i = 0; i < app->text.hot; i++)
-		call_text_page(app, app->text.chosen[app->text.order[i]]);
+		visit_text_page(app, app->text.chosen[app->text.order[i]]);
 	for (uint32_t i = 0; i < app->anon.hot; i++)
 		visit_anon_page(app, app->anon.chosen[app->anon.order[i]], last);
 }

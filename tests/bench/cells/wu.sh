@@ -52,14 +52,13 @@ wu_beside()
 {
 	local seconds=${period:-4}
 	cat <<-END
-		exec-rounds --text ${text:-16} --control ${control:-1} --period ${seconds}000 \
-			--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
-			/data/text >/tmp/rounds &
-		rounds=\$!
-		until grep -q ready /tmp/rounds; do sleep 0.1; done
 		$* >/tmp/beside &
 		beside=\$!
-		wait \$rounds
+		until grep -q ready /tmp/beside || ! kill -0 \$beside; do sleep 0.1; done
+		exec-rounds --text ${text:-16} --control ${control:-1} --call 0 \
+			--period ${seconds}000 \
+			--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
+			/data/text >/tmp/rounds
 		kill \$beside
 		wait \$beside
 		grep -h -v ready /tmp/rounds /tmp/beside
@@ -72,7 +71,7 @@ cell_wu_streaming()
 {
 	vm_run "${memory:-128}" exec-rounds wu-stream < <(
 		wu_begin
-		wu_beside wu-stream --rate "${rate:-30}" --stride "${stride:-100}"
+		wu_beside wu-stream --rate "${rate:-40}" --stride "${stride:-100}"
 	)
 }
 
