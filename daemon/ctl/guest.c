@@ -191,22 +191,33 @@ void guest_print_tiers(const struct terminal *terminal, struct json_object *gues
 	terminal_items(terminal, "tiers", &items);
 }
 
+/* The kernel settings among them have lines of their own. */
+static void add_capabilities(struct items *items, struct json_object *guest)
+{
+	char line[ITEM_SIZE] = "";
+	struct json_object *words;
+	size_t used = 0;
+
+	if (!json_object_object_get_ex(guest, "capabilities", &words))
+		return;
+	for (size_t i = 0; i < json_object_array_length(words) && used < sizeof(line); i++) {
+		const char *word = json_object_get_string(json_object_array_get_idx(words, i));
+
+		if (word && knob_by_name(word) < 0)
+			used += (size_t)snprintf(line + used, sizeof(line) - used, "%s%s",
+						 used ? ", " : "can ", word);
+	}
+	if (used)
+		items_add(items, "%s", line);
+}
+
 void guest_print_agent(const struct terminal *terminal, struct json_object *guest)
 {
 	struct items items = { 0 };
-	struct json_object *words;
-	char line[ITEM_SIZE] = "";
-	size_t used = 0;
 	uint64_t psi;
 
 	items_add(&items, "%s", json_text(guest, "agent"));
-	if (json_object_object_get_ex(guest, "capabilities", &words))
-		for (size_t i = 0; i < json_object_array_length(words) && used < sizeof(line); i++)
-			used += (size_t)snprintf(
-				line + used, sizeof(line) - used, "%s%s", i ? ", " : "can ",
-				json_object_get_string(json_object_array_get_idx(words, i)));
-	if (*line)
-		items_add(&items, "%s", line);
+	add_capabilities(&items, guest);
 	if (*json_text(guest, "profile"))
 		items_add(&items, "profile %s", json_text(guest, "profile"));
 	if (json_number(guest, "psi_some_pct", &psi))

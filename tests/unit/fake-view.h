@@ -87,6 +87,8 @@ static inline void fake_settings(struct agent_part *agent)
 	agent->settable &= ~(UINT32_C(1) << KNOB_SWAPPINESS);
 	agent->profile_set = true;
 	agent->profile_level = LEVEL_TIGHT;
+	agent->capabilities |=
+		AGENT_HAS_REPORTING | AGENT_HAS_LAZYFREE_FIRST | AGENT_HAS_EXEC_PROTECT;
 }
 
 static inline void fake_guest(struct fake *fake, int i, const char *name)

@@ -120,6 +120,7 @@ check one-guest-as-json json '.uuid == "00112233-4455-6677-8899-aabbccddee01" an
 ask status 00112233-4455-6677-8899-aabbccddee01
 check a-guest-by-uuid has 'web1   giving (shed)'
 check one-guest-with-its-statistics has 'page cache mapped executable'
+check one-guest-with-what-its-agent-can has 'can sample, profile, shed, reclaim, reporting   profile tight'
 matches() { grep -qE -- "$1" <<<"$out"; }
 check a-setting-in-force-beside-the-guests-own-and-what-is-asked matches '^  lazyfree_first +2 +0 +2$'
 check a-level-that-the-kernel-lacks-is-told matches '^  exec_protect +1 +1 +2  not as asked$'

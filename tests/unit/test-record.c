@@ -128,7 +128,8 @@ static void a_guest_is_rendered_with_all_that_is_known(void)
 	CU_ASSERT(has("stats.exec_mapped=52428800"));
 	CU_ASSERT(has("ages.stats_us=500000"));
 	CU_ASSERT(has("psi_some_pct=25"));
-	CU_ASSERT(has("capabilities=sample,profile,shed,reclaim"));
+	CU_ASSERT(has("capabilities=sample,profile,shed,reclaim,reporting,"
+		      "lazyfree_first,exec_protect"));
 	CU_ASSERT(has("stale="));
 }
 
