@@ -202,9 +202,10 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (20)
 
 fuzzers: $(FUZZERS)
 
-# BENCH="TEST GROUP ..." for some of it, REPEAT=N, JOBS=N guests at a time, SEED=N of the order.
+# BENCH="TEST GROUP ..." for some of it, REPEAT=N, JOBS=N guests at a time, SEED=N of the order;
+# "tests/bench/kernel.sh --resume" goes on with a run that was stopped, --report shows it again.
 bench-kernel: workloads $(LAB_TOOLS) $(BENCH_TOOLS) ## measure the kernel's levers off against on, as the seeds did
-	@BENCH='$(BENCH)' tests/bench/kernel.sh
+	@tests/bench/kernel.sh
 
 # Two kernels of their own, and not part of CI.
 soak-kernel: workloads ## 20 minutes of mixed load with all levers, on kernels with lockdep and KASAN
