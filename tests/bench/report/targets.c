@@ -94,7 +94,7 @@ static int check(const struct bench *bench, char *line, FILE *to, struct verdict
 	if (r == 0)
 		met = judge(&target, &summary, said, sizeof(said));
 	else
-		snprintf(said, sizeof(said), "no result: %s", problem);
+		snprintf(said, sizeof(said), "no result: %.200s", problem);
 	verdicts->met += met;
 	verdicts->missed += !met;
 	format_number(target.bound, bound, sizeof(bound));
