@@ -38,8 +38,8 @@ cells_wu()
 wu_begin()
 {
 	cat <<-END
-		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled
-		echo ${level:-1} >/proc/sys/vm/exec_protect
+		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled || exit 1
+		echo ${level:-1} >/proc/sys/vm/exec_protect || exit 1
 		exec-rounds --generate ${text:-16} /data/text
 		cp /data/text /data/text.control
 		sync
@@ -95,8 +95,8 @@ cell_near_oom()
 cell_wu_apps()
 {
 	vm_run "${memory:-128}" wu-apps <<-END
-		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled
-		echo ${level:-1} >/proc/sys/vm/exec_protect
+		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled || exit 1
+		echo ${level:-1} >/proc/sys/vm/exec_protect || exit 1
 		wu-apps --apps ${apps:-14} --text ${text:-6} --anon ${anon:-8} --hot ${hot:-50}
 	END
 }
