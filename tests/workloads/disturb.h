@@ -35,15 +35,21 @@ static inline uint32_t disturb_pick(struct disturb *d, uint32_t n)
 	return (uint32_t)(work_random(&d->random) >> 16) % n;
 }
 
-/* The strongest setting every second time; false when this kernel hasn't got that lever. */
+/* One of the levers that this kernel has, every second time to its strongest; false without any. */
 static inline bool disturb_lever(struct disturb *d)
 {
-	const struct disturb_lever *l = &disturb_levers[disturb_pick(d, DISTURB_LEVERS)];
+	uint32_t first = disturb_pick(d, DISTURB_LEVERS);
 	char value[12];
 
-	snprintf(value, sizeof(value), "%u",
-		 disturb_pick(d, 2) ? l->strongest : disturb_pick(d, l->strongest + 1));
-	return gauges_write(l->path, value) >= 0;
+	for (uint32_t i = 0; i < DISTURB_LEVERS; i++) {
+		const struct disturb_lever *l = &disturb_levers[(first + i) % DISTURB_LEVERS];
+
+		snprintf(value, sizeof(value), "%u",
+			 disturb_pick(d, 2) ? l->strongest : disturb_pick(d, l->strongest + 1));
+		if (gauges_write(l->path, value) >= 0)
+			return true;
+	}
+	return false;
 }
 
 static inline int disturb_compare(const void *a, const void *b)
