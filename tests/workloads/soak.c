@@ -228,12 +228,24 @@ static bool cage_is_empty(const struct cage *cage)
 	return gauges_line(path, "populated", &populated) && !populated;
 }
 
+/* Its time is over; text that has not been executed yet gets more, as the machine may be slow. */
+static bool cage_is_over(const struct cage *cage, uint32_t number)
+{
+	uint64_t now = work_now_usec();
+
+	if (now < cage->until)
+		return false;
+	return cage->kind != CAGE_TEXT || soak_shared->caged[number] != cage->executed ||
+	       cage_event(cage, "oom_kill") || now > cage->until + PATIENCE_USEC;
+}
+
 /* End what is in it; whatever it is at, it must come to its end. */
 static void cage_end(struct cage *cage, uint32_t number, struct acts_sum *sum)
 {
 	uint64_t until = work_now_usec() + PATIENCE_USEC;
 	uint64_t kills = cage_event(cage, "oom_kill");
 	uint64_t executed = soak_shared->caged[number] - cage->executed;
+	bool over = cage_is_over(cage, number);
 
 	cage_write(cage, "cgroup.kill", "1");
 	waitpid(cage->pid, NULL, 0);
@@ -244,24 +256,13 @@ static void cage_end(struct cage *cage, uint32_t number, struct acts_sum *sum)
 	}
 	sum->cages++;
 	sum->cage_kills += kills;
-	if (cage->kind != CAGE_TEXT)
+	if (cage->kind != CAGE_TEXT || !over)
 		return;
 	sum->text_cages++;
 	sum->text_kills += kills;
 	sum->text_stuck += executed == 0 && kills == 0;
 	if (executed < sum->text_least)
 		sum->text_least = executed;
-}
-
-/* Its time is over; text that has not been executed yet gets more, as the machine may be slow. */
-static bool cage_is_over(const struct cage *cage, uint32_t number)
-{
-	uint64_t now = work_now_usec();
-
-	if (now < cage->until)
-		return false;
-	return cage->kind != CAGE_TEXT || soak_shared->caged[number] != cage->executed ||
-	       cage_event(cage, "oom_kill") || now > cage->until + PATIENCE_USEC;
 }
 
 /* --- The one that watches -------------------------------------------------------------------------- */

@@ -262,7 +262,7 @@ static inline int soak_pick_prot(struct soak_worker *w, enum soak_kind kind)
 {
 	static const int text[] = { PROT_READ | PROT_EXEC,
 				    PROT_READ | PROT_EXEC,
-				    PROT_READ | PROT_EXEC,
+				    PROT_READ,
 				    PROT_READ,
 				    PROT_READ | PROT_WRITE | PROT_EXEC,
 				    PROT_READ | PROT_WRITE };
@@ -315,7 +315,8 @@ static inline void soak_map(struct soak_worker *w, struct soak_region *r, enum s
 		break;
 	case SOAK_TEXT:
 		r->file = soak_pick(w, SOAK_TEXTS);
-		r->from = soak_pick(w, SOAK_TEXT_PAGES - SOAK_REGION_PAGES);
+		/* Much of it is mapped by several, some with and some without execute permission. */
+		r->from = soak_pick(w, 2) * soak_pick(w, SOAK_TEXT_PAGES - SOAK_REGION_PAGES);
 		fd = soak_texts[r->file];
 		break;
 	case SOAK_SCRATCH:
