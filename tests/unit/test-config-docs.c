@@ -256,13 +256,16 @@ static void level_value(const struct settings *settings, int knob, size_t size, 
 	const struct profile *profiles = settings->host.profiles;
 	size_t used = 0;
 
-	if (!knob_has(&profiles[LEVEL_RELAXED], (enum knob_id)knob)) {
-		(void)snprintf(ret, size, "guest");
-		return;
+	for (int i = 0; i < LEVEL_MAX_ID; i++) {
+		used += (size_t)snprintf(ret + used, size - used, i ? ", " : "");
+		if (knob_has(&profiles[i], (enum knob_id)knob))
+			used += (size_t)snprintf(ret + used, size - used, "%llu",
+						 (unsigned long long)profiles[i].value[knob]);
+		else
+			used += (size_t)snprintf(ret + used, size - used, "guest");
 	}
-	for (int i = 0; i < LEVEL_MAX_ID; i++)
-		used += (size_t)snprintf(ret + used, size - used, "%s%llu", i ? ", " : "",
-					 (unsigned long long)profiles[i].value[knob]);
+	if (strcmp(ret, "guest, guest, guest") == 0)
+		(void)snprintf(ret, size, "guest");
 }
 
 static void manual_has_every_kernel_setting(void)

@@ -300,6 +300,7 @@ static void profiles_follow_the_level(void)
 			CU_ASSERT_EQUAL(got.value[rows[i].knob], rows[i].want[level]);
 		}
 		CU_ASSERT_FALSE(knob_has(&got, KNOB_SWAPPINESS));
+		CU_ASSERT_EQUAL(knob_has(&got, KNOB_PCP_HIGH_FRACTION), level == LEVEL_CRITICAL);
 	}
 	bench_done(&b);
 }
