@@ -10,6 +10,7 @@
  *			a mapping with another one behind it
  *	threads		several threads race through the same pages, each of which belongs to one of
  *			them; they give up pages meanwhile, swap them out, and the process is forked
+ *	too much	never is more than twice what was touched resident
  *	left alone	MADV_RANDOM, as Tony Luck had it, locked memory, stacks, and, where the kernel
  *			has it, userfaultfd: nothing is mapped there but what was touched
  *
@@ -26,6 +27,7 @@
 
 #include "tests/workloads/gauges.h"
 #include "tests/workloads/stamps.h"
+#include "tests/workloads/tlb.h"
 #include "tests/workloads/vmstat.h"
 
 #ifndef MLOCK_ONFAULT
@@ -80,8 +82,19 @@ static void prepare_window(struct stamps *area, uint32_t first, uint32_t n, cons
 	}
 }
 
+/*
+ * The translation buffer still knows pages whose entries have been overwritten; without it, what the
+ * page table says is what counts.
+ */
+static uint32_t count_wrong(const struct stamps *area, struct tlb *tlb, uint32_t first, uint32_t n)
+{
+	tlb_forget(tlb);
+	return stamps_count_wrong(area, first, n);
+}
+
 /* A row of faults up to the window, then into it; returns how many pages hold something wrong. */
-static uint32_t try_window(struct stamps *area, uint32_t first, uint32_t n, const uint8_t *states)
+static uint32_t try_window(struct stamps *area, struct tlb *tlb, uint32_t first, uint32_t n,
+			   const uint8_t *states)
 {
 	uint32_t row = 1 + stamps_pick(&area->random, ROW), begin = first - row, wrong;
 	bool reading = stamps_pick(&area->random, 4) == 0;
@@ -94,11 +107,11 @@ static uint32_t try_window(struct stamps *area, uint32_t first, uint32_t n, cons
 		else
 			stamps_write(area, begin + i, 2 + i);
 	}
-	wrong = stamps_count_wrong(area, begin, row + n + AHEAD);
+	wrong = count_wrong(area, tlb, begin, row + n + AHEAD);
 	for (uint32_t i = 0; i < n; i++)
 		if (states[i] == UNTOUCHED)
 			stamps_write(area, first + i, 3 + i);
-	wrong += stamps_count_wrong(area, begin, row + n + AHEAD);
+	wrong += count_wrong(area, tlb, begin, row + n + AHEAD);
 	return wrong;
 }
 
@@ -126,7 +139,8 @@ struct pattern_sums {
 	uint32_t patterns, wrong, swapped;
 };
 
-static void try_all(struct stamps *area, uint32_t n, uint32_t n_states, struct pattern_sums *sums)
+static void try_all(struct stamps *area, struct tlb *tlb, uint32_t n, uint32_t n_states,
+		    struct pattern_sums *sums)
 {
 	uint8_t states[WINDOW];
 	uint32_t all = 1;
@@ -142,7 +156,7 @@ static void try_all(struct stamps *area, uint32_t n, uint32_t n_states, struct p
 		if (n_states > SWAPPED && !memchr(states, SWAPPED, n))
 			continue;
 		sums->patterns++;
-		sums->wrong += try_window(area, window_at(area, place, n), n, states);
+		sums->wrong += try_window(area, tlb, window_at(area, place, n), n, states);
 		forget_behind(area, place);
 	}
 }
@@ -152,19 +166,21 @@ static void check_patterns(uint64_t seed)
 	struct stamps area = { .random = seed * 2 + 1 };
 	struct pattern_sums sums = { 0 };
 	struct vmstat before, after;
+	struct tlb tlb;
 
+	tlb_init(&tlb);
 	stamps_map(&area, TABLE * 3, TABLE * WORK_PAGE);
 	/* Another mapping behind the end, in use. */
 	for (uint32_t i = area.pages - AHEAD; i < area.pages; i++)
 		stamps_write(&area, i, 7 + i);
 	if (mprotect(stamps_page(&area, area.pages - AHEAD), AHEAD * WORK_PAGE, PROT_READ) < 0)
 		work_die("mprotect: %s", strerror(errno));
-	try_all(&area, WINDOW, SWAPPED, &sums);
+	try_all(&area, &tlb, WINDOW, SWAPPED, &sums);
 	gauges_check(sums.wrong == 0, "faults_leave_their_neighbours_alone",
 		     "order %s, %u patterns, %u pages wrong", order, sums.patterns, sums.wrong);
 	sums = (struct pattern_sums){ 0 };
 	vmstat_read(&before);
-	try_all(&area, SWAP_WINDOW, SWAPPED + 1, &sums);
+	try_all(&area, &tlb, SWAP_WINDOW, SWAPPED + 1, &sums);
 	vmstat_read(&after);
 	gauges_check(sums.wrong == 0 && vmstat_diff(&before, &after, "pswpout") > 0,
 		     "faults_leave_swapped_neighbours_alone",
@@ -184,6 +200,7 @@ struct round {
 
 struct team {
 	struct stamps area;
+	struct tlb tlb;
 	struct round round;
 	uint32_t n;
 	uint64_t seed;
@@ -304,7 +321,7 @@ static uint32_t run_stretch(struct team *team)
 	run_round(team);
 	if (forked && (waitpid(child, &status, 0) != child || status != 0))
 		return 1;
-	return stamps_count_wrong(&team->area, team->round.first, STRETCH);
+	return count_wrong(&team->area, &team->tlb, team->round.first, STRETCH);
 }
 
 static void check_threads(const struct work_option *options)
@@ -314,6 +331,7 @@ static void check_threads(const struct work_option *options)
 	uint32_t wrong = 0;
 
 	team.area.random = team.seed + 99;
+	tlb_init(&team.tlb);
 	stamps_map(&team.area, TABLE * 2, TABLE * WORK_PAGE);
 	pthread_barrier_init(&team.begin, NULL, team.n + 1);
 	pthread_barrier_init(&team.end, NULL, team.n + 1);
@@ -360,6 +378,46 @@ static void check_plain(void)
 	gauges_check(off ? n == 0 : n > 0,
 		     off ? "nothing_is_mapped_ahead" : "pages_are_mapped_ahead",
 		     "order %s, %u pages after 26 in a row", order, n);
+}
+
+/* Touch what is just behind that which is there, again and again: if pages that were mapped ahead
+ * counted as touched, the rows would grow by themselves.
+ */
+static void check_pursuit(void)
+{
+	struct stamps area = { 0 };
+	uint32_t touched = 0, resident = 0;
+
+	stamps_map(&area, 2048, WORK_PAGE);
+	while (resident < area.pages) {
+		stamps_write(&area, resident, ++touched);
+		while (resident < area.pages && stamps_resident(&area, resident, 1))
+			resident++;
+	}
+	gauges_check(resident <= 2 * touched, "what_was_mapped_ahead_is_no_row",
+		     "order %s, %u resident, %u touched", order, resident, touched);
+}
+
+/* Rows of all lengths with gaps of all lengths. */
+static void check_resident(uint64_t seed)
+{
+	struct stamps area = { .random = seed + 77 };
+	uint32_t at = 0, touched = 0, resident;
+
+	stamps_map(&area, 4096, WORK_PAGE);
+	for (;;) {
+		uint32_t row = 1 + stamps_pick(&area.random, 40);
+		uint32_t gap = stamps_pick(&area.random, 40);
+
+		if (at + row > area.pages)
+			break;
+		for (uint32_t i = 0; i < row; i++)
+			stamps_write(&area, at + i, ++touched);
+		at += row + gap;
+	}
+	resident = stamps_resident(&area, 0, area.pages);
+	gauges_check(resident <= 2 * touched, "resident_is_at_most_twice_what_was_touched",
+		     "order %s, %u resident, %u touched", order, resident, touched);
 }
 
 static void check_random(void)
@@ -489,6 +547,8 @@ int main(int argc, char **argv)
 		     "pages_mapped_ahead_are_counted", "order %s, %lld pages", order,
 		     (long long)vmstat_diff(&before, &after, "pgprefault_anon"));
 	check_plain();
+	check_pursuit();
+	check_resident(options[SEED].value);
 	check_random();
 	check_locked();
 	check_stack();
