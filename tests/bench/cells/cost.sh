@@ -36,15 +36,16 @@ cell_fault_cost()
 	END
 }
 
-# As in the other groups. The unpatched kernel hasn't got the settings, and the shell says so.
+# As in the other groups. The unpatched kernel hasn't got the settings: they are left alone, or the
+# shell says so and goes on.
 cell_default_streaming()
 {
-	lru=0 level=1 cell_wu_streaming
+	lru=0 level=keep cell_wu_streaming
 }
 
 cell_default_hog()
 {
-	lru=7 level=1 period=4 cell_hog
+	lru=7 level=keep period=4 cell_hog
 }
 
 cell_default_kim()

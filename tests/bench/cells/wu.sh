@@ -7,9 +7,10 @@
 #
 #	lru=0 level=1 cell_wu_streaming
 #
-# lru is 0 (classic) or 7 (multi-generational), level is vm.exec_protect, period the seconds from
-# one use of the text to the next. Each prints the lines of its workloads, "NAME key=value ...", and
-# takes sizes from variables with the names used here. Guests have 128 MiB.
+# lru is 0 (classic) or 7 (multi-generational), level is vm.exec_protect (keep: leave it, for a kernel
+# that hasn't got it), period the seconds from one use of the text to the next. Each prints the lines
+# of its workloads, "NAME key=value ...", and takes sizes from variables with the names used here.
+# Guests have 128 MiB.
 
 cells_wu()
 {
@@ -39,7 +40,7 @@ wu_begin()
 {
 	cat <<-END
 		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled || exit 1
-		echo ${level:-1} >/proc/sys/vm/exec_protect || exit 1
+		[ ${level:-1} = keep ] || echo ${level:-1} >/proc/sys/vm/exec_protect || exit 1
 		exec-rounds --generate ${text:-16} /data/text
 		cp /data/text /data/text.control
 		sync
