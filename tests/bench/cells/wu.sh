@@ -14,16 +14,21 @@
 
 cells_wu()
 {
-	local lru level period test
+	local level period test
+	# Level 2 is about MGLRU, where levels 0 and 1 are the same.
 	for test in wu-streaming wu-apps nai-xia; do
-		for lru in 0 7; do
-			for level in 0 1 2 3; do
-				echo "$test lru=$lru level=$level"
-			done
+		for level in 0 1 3; do
+			echo "$test lru=0 level=$level"
+		done
+		for level in 1 2 3; do
+			echo "$test lru=7 level=$level"
 		done
 	done
-	for period in 2 4 8; do
-		for level in 1 2 3; do
+	for level in 1 2 3; do
+		echo "hog lru=7 level=$level period=4"
+	done
+	for period in 2 8; do
+		for level in 1 3; do
 			echo "hog lru=7 level=$level period=$period"
 		done
 	done
