@@ -181,6 +181,16 @@ start_watch()
 	watch=$lab_pid
 }
 
+# Every second each guest says what two of its kernel settings are, whatever its agent says.
+watch_settings()
+{
+	local name
+	# shellcheck disable=SC2016 # for the guest's shell
+	for name in "${GUESTS[@]}"; do
+		lab_tell "$name" 'while sleep 1; do said=settings; for key in exec_protect lazyfree_first; do [ ! -e /proc/sys/vm/$key ] || { read value </proc/sys/vm/$key; said="$said $key=$value"; }; done; echo "$said"; done &'
+	done
+}
+
 # Bytes that the guests' memory costs the host now, from the last sample.
 footprint()
 {
@@ -220,6 +230,7 @@ run()
 	lab_until 30 lab_agents ${#GUESTS[@]} || lab_fail "not all agents answered: $(lab_ctl status 2>&1)
 $(tail -n 5 "$LAB_DIR/log/ballastd.log")"
 	start_watch
+	watch_settings
 	phase "$mode: warming up"
 	sleep "$warmup"
 	vmstat_of before
@@ -241,10 +252,13 @@ $(tail -n 5 "$LAB_DIR/log/ballastd.log")"
 	set_budget 3GiB
 	sleep 10
 	mark end
+	phase "$mode: ballastd is stopped"
+	stop_daemon
+	mark stop
+	sleep 3
 	phase "$mode: done"
 	kill "$watch"
 	wait "$watch" 2>/dev/null
-	stop_daemon
 }
 
 # As a crash would: no farewell. Two seconds later it is back.

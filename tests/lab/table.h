@@ -6,6 +6,7 @@
 #ifndef BALLAST_LAB_TABLE_H
 #define BALLAST_LAB_TABLE_H
 
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #define TABLE_MISSING UINT64_MAX
+#define TABLE_BAR     24
 
 /* A number at a path like "ballast.stats.lazyfree"; TABLE_MISSING where there is none. */
 static inline uint64_t table_number(struct json_object *object, const char *path)
@@ -48,16 +50,26 @@ static inline const char *table_mib(uint64_t bytes, char buf[16])
 	return buf;
 }
 
-/* How far the footprint fills the budget, as a bar of 40. */
+/* How far the footprint fills the budget, as a bar. */
 static inline void table_bar(uint64_t footprint, uint64_t budget, bool colour)
 {
-	unsigned int full = budget ? (unsigned int)(footprint * 40 / budget) : 0;
+	unsigned int full = budget ? (unsigned int)(footprint * TABLE_BAR / budget) : 0;
 	const char *shade = footprint > budget ? "\033[31m" : "\033[32m";
 
 	printf("%s[", colour ? shade : "");
-	for (unsigned int i = 0; i < 40; i++)
+	for (unsigned int i = 0; i < TABLE_BAR; i++)
 		putchar(i < full ? '#' : '.');
 	printf("]%s", colour ? "\033[0m" : "");
+}
+
+static inline const char *table_level(struct json_object *line)
+{
+	struct json_object *host, *level;
+
+	if (!json_object_object_get_ex(line, "host", &host) ||
+	    !json_object_object_get_ex(host, "level", &level))
+		return "-";
+	return json_object_get_string(level);
 }
 
 static inline void table_head(struct json_object *line, const char *phase, bool tty)
@@ -80,20 +92,26 @@ static inline void table_head(struct json_object *line, const char *phase, bool 
 	printf("budget %s MiB, footprint %s MiB ", table_mib(budget, a), table_mib(footprint, b));
 	if (budget != TABLE_MISSING && budget > 0)
 		table_bar(footprint, budget, tty);
-	printf("  (all columns in MiB)%s", eol);
+	printf("  level %s%s", table_level(line), eol);
+	printf("%sMiB; protect, first: vm.exec_protect, vm.lazyfree_first in force in the "
+	       "guest%s%s",
+	       tty ? "\033[2m" : "", tty ? "\033[0m" : "", eol);
 }
 
-/* The columns of numbers, in MiB. */
+/* The columns of numbers, in MiB but for the settings. */
 static const struct table_column {
 	const char *path, *title;
 	int width;
+	bool plain;
 } table_columns[] = {
-	{ "actual", "actual", 7 },
-	{ "ballast.target", "target", 7 },
-	{ "ram", "footprint", 10 },
-	{ "ballast.stats.exec_mapped", "exec mapped", 12 },
-	{ "ballast.stats.lazyfree", "lazyfree", 9 },
-	{ "ballast.stats.swap_entries", "swap entries", 13 },
+	{ "actual", "actual", 7, false },
+	{ "ballast.target", "target", 7, false },
+	{ "ram", "footprint", 10, false },
+	{ "ballast.stats.exec_mapped", "text", 6, false },
+	{ "ballast.stats.lazyfree", "lazyfree", 9, false },
+	{ "ballast.stats.swap_entries", "swap", 6, false },
+	{ "ballast.settings.exec_protect", "protect", 8, true },
+	{ "ballast.settings.lazyfree_first", "first", 6, true },
 };
 
 #define TABLE_COLUMNS (sizeof(table_columns) / sizeof(table_columns[0]))
@@ -127,9 +145,15 @@ static inline void table_row(const char *name, struct json_object *guest, bool t
 	char buf[16];
 
 	printf("%-8.8s %-9.9s", name, table_text(guest, "state", "-"));
-	for (size_t i = 0; i < TABLE_COLUMNS; i++)
-		printf("%*s", table_columns[i].width,
-		       table_mib(table_number(guest, table_columns[i].path), buf));
+	for (size_t i = 0; i < TABLE_COLUMNS; i++) {
+		const struct table_column *column = &table_columns[i];
+		uint64_t number = table_number(guest, column->path);
+
+		if (column->plain && number != TABLE_MISSING)
+			printf("%*" PRIu64, column->width, number);
+		else
+			printf("%*s", column->width, table_mib(number, buf));
+	}
 	table_reason(table_text(guest, "text", table_text(guest, "reason", "-")), tty);
 	printf("%s", tty ? "\033[K\n" : "\n");
 }
@@ -149,7 +173,7 @@ static inline void table_draw(struct json_object *line, const char *phase, bool 
 		printf("\033[?7l");
 	if (tty && rows)
 		printf("\033[%dA", rows);
-	rows = 3;
+	rows = 4;
 	table_head(line, phase, tty);
 	table_titles(eol);
 	if (json_object_object_get_ex(line, "guests", &guests)) {

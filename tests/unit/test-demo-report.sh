@@ -16,8 +16,13 @@ record()
 	awk -v sett=4 -v lazy_at=2 -v cache_at=3 -v steal=0 -v oom=0 -v cpu=10000 -v faults=0 \
 		-v wrong=0 -v seen=1 -v relief=0.25 -v back=1 -v rss=4 -v dcpu=0.003 -v turn=0 \
 		-v killed=0 -v rise=0 -v low=0 -v act=1 -v inflate=0 -v gives=120 -v again=0 -v took=0 \
+		-v lag=0.75 -v stuck=9 -v hidden=0 -v stays=0 -v lacks=0 -v mute=0 \
 		"${@/#/-v}" '
 	function mib(n) { return sprintf("%.0f", n * 1048576) }
+	# The level of the host, and what a guest has that follows it by a time.
+	function level(t) { return t <= 0 || t >= 75 || !act ? 0 : t < 5 ? 2 : 1 }
+	function protect(t) { t = level(t - lag); return !act ? 1 : t == 2 ? (stuck < 3 ? stuck : 3) : 2 }
+	function first(t) { return level(t - lag) > 0 ? 2 : 0 }
 	function guest(name, ram, actual, target, lazy, cache, text, free)
 	{
 		printf "%s\"%s\":{\"pid\":9,\"cpu\":%.3f,\"maximum\":%s,\"actual_at\":%.3f," \
@@ -30,17 +35,22 @@ record()
 				"\"inactive_file\":0,\"lazyfree\":%s,\"exec_mapped\":%s," \
 				"\"active_anon\":0,\"inactive_anon\":0,\"swap_entries\":0," \
 				"\"steal_file\":%d,\"swap_out\":0,\"steal_exec\":%d,\"oom_kill\":%d},\"tiers\":{\"backed_free\":0}," \
-				"\"ages\":{\"stats_us\":100000}}", name, mib(target), mib(96), mib(free),
+				"\"ages\":{\"stats_us\":100000}", name, mib(target), mib(96), mib(free),
 				mib(cache + lazy + text), mib(lazy), mib(text),
 				(t > 1 ? inflate * 256 : 0), (t > 0 ? steal : 0), (t > 30 ? oom : 0)
+		if (!down)
+			printf ",\"settings\":{\"exec_protect\":%d,\"lazyfree_first\":%d}," \
+				"\"own_settings\":{\"exec_protect\":1,\"lazyfree_first\":0}}",
+				protect(t) - hidden, first(t)
 		printf "}"
 	}
 	BEGIN {
 		rt = 1000000
-		for (i = -20; i <= 340; i++) {
+		split("exec lazy cold grow", names, " ")
+		for (i = -40; i <= 356; i++) {
 			t = i / 4
 			cut = t > 0 && t < 75 && act
-			down = t > 37 && t < 39
+			down = t > 37 && t < 39 || t > 85.5
 			lazy = cut && t > lazy_at ? 2 : 140
 			# Before it has settled nothing but lazyfree memory is gone.
 			cache = t > cache_at && cut ? 80 : 200
@@ -68,7 +78,17 @@ record()
 			if (!down)
 				printf "\"pid\":%d,\"rss_anon\":%s,\"cpu\":%.4f", (t < 38 ? 5 : 6), mib(rss),
 					(t + 100) * dcpu
-			printf "},\"host\":{\"budget\":%s}}\n", mib(cut ? 682 : 3072)
+			if (down)
+				printf "}}\n"
+			else
+				printf "},\"host\":{\"budget\":%s,\"level\":\"%s\"}}\n", mib(cut ? 682 : 3072),
+					substr("relaxed tight   critical", level(t) * 8 + 1, 8 - (level(t) < 2) - 2 * (level(t) == 1))
+			for (k = 1; (i + 40) % 4 == 1 && k <= 4; k++)
+				if (!(mute && k == 3))
+					printf "{\"t\":%.3f,\"rt\":1,\"guest\":\"%s\",\"work\":{\"kind\":\"settings\"%s" \
+						",\"lazyfree_first\":%d}}\n", t + 500, names[k],
+						(lacks ? "" : ",\"exec_protect\":" (t > 85.5 && !stays ? 1 : protect(t))),
+						(t > 85.5 && !stays ? 0 : first(t))
 			if (i % 4 == 0) {
 				printf "{\"t\":%.3f,\"rt\":%.3f,\"guest\":\"exec\",\"work\":{\"kind\":\"exec\"," \
 					"\"round\":%d,\"minflt\":%d,\"majflt\":0,\"wrong\":0}}\n",
@@ -84,6 +104,7 @@ record()
 		printf mark, 539, "restart", 0, 0
 		printf mark, 575, "restore", 0, 0
 		printf mark, 585, "end", 0, 0
+		printf mark, 585.5, "stop", 0, 0
 		printf "{\"t\":574,\"rt\":%d,\"guest\":\"cold\",\"explain\":{\"decisions\":[{" \
 			"\"time_us\":%.0f,\"action\":\"shed\",\"reason\":\"take-file\",\"freed\":%s}]}}\n",
 			rt + 74, (rt + 9.5) * 1e6, mib(20)
@@ -137,6 +158,18 @@ expect a-relief-seen-by-a-slow-sample "" relief=1 took=0.2
 expect a-move-within-the-dead-band "" turn=2
 expect a-fat-daemon daemon-memory rss=9
 expect a-busy-daemon daemon-cpu dcpu=0.02
+expect a-slow-profile settings-follow-level lag=4
+expect a-level-without-its-profile settings-follow-level stuck=2
+expect a-kernel-without-a-lever "" lacks=1
+if grep -q 'this kernel has no exec_protect' "$work/output"; then
+	echo "ok a-lever-that-the-kernel-lacks-is-said"
+else
+	echo "not ok a-lever-that-the-kernel-lacks-is-said - it isn't"
+	failed=1
+fi
+expect a-guest-that-says-nothing settings-follow-level mute=1
+expect a-status-that-shows-another settings-are-shown hidden=1
+expect own-values-that-stay-away own-settings-come-back stays=1
 expect a-kill-that-moves-a-balloon "no-reversals kill-moves-nothing" killed=5
 
 if grep -q '</svg>' "$work/plot.svg" && grep -q 'budget cut' "$work/plot.svg"; then

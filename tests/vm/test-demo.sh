@@ -38,6 +38,22 @@ else
 	echo "not ok observing-moves-no-balloon - $moved different sizes were seen"
 fi
 
+# What each guest read of its own settings, every second.
+readings=$(grep -o '"kind":"settings".*' "$out/observe.jsonl")
+if [ "$(wc -l <<<"$readings")" -ge 100 ] && [ "$(sort -u <<<"$readings" | wc -l)" = 1 ]; then
+	echo "ok observing-changes-no-setting"
+else
+	echo "not ok observing-changes-no-setting - $(sort <<<"$readings" | uniq -c | tr '\n' ' ')"
+fi
+
+# The report is lenient with a kernel that lacks a lever; ours has all that its series adds.
+if ! grep -q '^+.*"exec_protect"' kernel-patches/6.12/*.patch ||
+	grep -q '"kind":"settings","exec_protect"' "$out/act.jsonl"; then
+	echo "ok the-kernel-has-the-levers-of-its-series"
+else
+	echo "not ok the-kernel-has-the-levers-of-its-series - no guest has vm.exec_protect"
+fi
+
 echo "$TMPDIR" >"$out/pattern"
 left=$(ls -A "$TMPDIR"; grep -l -a -s -F -f "$out/pattern" /proc/[0-9]*/cmdline
 	grep -F -f "$out/pattern" /proc/self/mountinfo)

@@ -32,10 +32,7 @@
 #define CONTROL_FACTOR 1.2
 #define FAULTS_PER     10240.0 /* pages that a round runs */
 
-static void add(struct claims *claims, bool holds, const char *name, const char *text,
-		const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-static void add(struct claims *claims, bool holds, const char *name, const char *text,
+void claims_add(struct claims *claims, bool holds, const char *name, const char *text,
 		const char *format, ...)
 {
 	struct claim *claim;
@@ -86,21 +83,21 @@ static void check_budget(struct claims *claims, const struct run *act, const str
 
 	for (size_t i = 0; i < act->n_guests; i++)
 		cheap += at_cut->guests[i].backed_free + at_cut->guests[i].lazyfree;
-	add(claims, fabs(act->budget / act->before - 0.65) < 0.01, "cut-to-0.65",
-	    "the budget is cut to 0.65 of the footprint", "%.0f to %.0f MiB, %.3f",
-	    act->before / MIB, act->budget / MIB, act->budget / act->before);
-	add(claims, cheap <= 0.5 * cut, "cut-is-hard",
-	    "free and lazyfree memory are at most half of the cut", "%.0f of %.0f MiB, %.0f %%",
-	    cheap / MIB, cut / MIB, 100 * cheap / cut);
-	add(claims, settled <= SETTLE_S, "under-budget-in-time",
-	    "the footprint is under the budget within 10 s", "%.1f s, %.2f GiB s over%s", settled,
-	    over_budget(act), control ? "" : " (no control)");
-	add(claims, act->restore - settled >= HOLD_S, "stays-under-budget",
-	    "and stays under it for 60 s of load", "%.0f s", act->restore - settled);
+	claims_add(claims, fabs(act->budget / act->before - 0.65) < 0.01, "cut-to-0.65",
+		   "the budget is cut to 0.65 of the footprint", "%.0f to %.0f MiB, %.3f",
+		   act->before / MIB, act->budget / MIB, act->budget / act->before);
+	claims_add(claims, cheap <= 0.5 * cut, "cut-is-hard",
+		   "free and lazyfree memory are at most half of the cut",
+		   "%.0f of %.0f MiB, %.0f %%", cheap / MIB, cut / MIB, 100 * cheap / cut);
+	claims_add(claims, settled <= SETTLE_S, "under-budget-in-time",
+		   "the footprint is under the budget within 10 s", "%.1f s, %.2f GiB s over%s",
+		   settled, over_budget(act), control ? "" : " (no control)");
+	claims_add(claims, act->restore - settled >= HOLD_S, "stays-under-budget",
+		   "and stays under it for 60 s of load", "%.0f s", act->restore - settled);
 	if (control)
-		add(claims, over_budget(control) > 2 * over_budget(act), "control-is-over-budget",
-		    "while nobody acts it stays over", "%.1f GiB s over in the control",
-		    over_budget(control));
+		claims_add(claims, over_budget(control) > 2 * over_budget(act),
+			   "control-is-over-budget", "while nobody acts it stays over",
+			   "%.1f GiB s over in the control", over_budget(control));
 }
 
 /* When 95 % of each guest's lazyfree memory was gone; INFINITY: never. */
@@ -179,9 +176,9 @@ static void check_dirtied(struct claims *claims, const struct run *run)
 		kept = round->kept;
 		wrong = fmax(wrong, round->wrong);
 	}
-	add(claims, rounds >= 30 && kept > 0 && wrong == 0, "dirtied-is-kept",
-	    "pages that are dirtied again keep what was written",
-	    "%.0f pages checked in each of %d rounds, %.0f wrong", kept, rounds, wrong);
+	claims_add(claims, rounds >= 30 && kept > 0 && wrong == 0, "dirtied-is-kept",
+		   "pages that are dirtied again keep what was written",
+		   "%.0f pages checked in each of %d rounds, %.0f wrong", kept, rounds, wrong);
 }
 
 static void check_order(struct claims *claims, const struct run *act)
@@ -189,12 +186,12 @@ static void check_order(struct claims *claims, const struct run *act)
 	double present, gone = lazyfree_gone_at(act, &present), lost = cache_lost_at(act);
 	double hard = reclaimed_otherwise(act, gone);
 
-	add(claims, present > 0 && !isinf(gone) && gone <= lost, "lazyfree-first",
-	    "95 % of the lazyfree memory goes before 10 % of any cold cache",
-	    "of %.0f MiB after %.1f s, cache after %.1f s", present / MIB, gone, lost);
-	add(claims, present > 0 && !isinf(gone) && hard <= RECLAIM_SLACK, "no-inflation-before",
-	    "and before any inflation that makes a guest reclaim",
-	    "%.1f MiB reclaimed but by sheds in the first %.1f s", hard / MIB, gone);
+	claims_add(claims, present > 0 && !isinf(gone) && gone <= lost, "lazyfree-first",
+		   "95 % of the lazyfree memory goes before 10 % of any cold cache",
+		   "of %.0f MiB after %.1f s, cache after %.1f s", present / MIB, gone, lost);
+	claims_add(claims, present > 0 && !isinf(gone) && hard <= RECLAIM_SLACK,
+		   "no-inflation-before", "and before any inflation that makes a guest reclaim",
+		   "%.1f MiB reclaimed but by sheds in the first %.1f s", hard / MIB, gone);
 	check_dirtied(claims, act);
 }
 
@@ -237,10 +234,10 @@ static void check_sheds(struct claims *claims, const struct run *run)
 		seen += fmin(shed->freed,
 			     ram_fall(run, shed->guest, shed->t, shed->t + dead + SLACK_S));
 	}
-	add(claims, sheds > 0 && seen >= 0.9 * freed, "shed-is-seen",
-	    "90 % of what sheds freed is seen on the host within the dead time shown",
-	    "%.0f of %.0f MiB, %.0f %%, in %d sheds, %.1f s", seen / MIB, freed / MIB,
-	    freed > 0 ? 100 * seen / freed : 0, sheds, longest);
+	claims_add(claims, sheds > 0 && seen >= 0.9 * freed, "shed-is-seen",
+		   "90 % of what sheds freed is seen on the host within the dead time shown",
+		   "%.0f of %.0f MiB, %.0f %%, in %d sheds, %.1f s", seen / MIB, freed / MIB,
+		   freed > 0 ? 100 * seen / freed : 0, sheds, longest);
 }
 
 static int rounds_between(const struct run *run, int guest, double from, double to,
@@ -299,8 +296,8 @@ static void check_rounds(struct claims *claims, const struct run *act, const str
 	double cpu, cpu_control, faults, faults_control;
 
 	if (at < 0 || other < 0) {
-		add(claims, false, "rounds-like-control",
-		    "its rounds are like those of the control", "there is no control");
+		claims_add(claims, false, "rounds-like-control",
+			   "its rounds are like those of the control", "there is no control");
 		return;
 	}
 	cpu = round_cpu(act, at);
@@ -309,15 +306,17 @@ static void check_rounds(struct claims *claims, const struct run *act, const str
 	theirs = rounds_between(control, other, 0, control->restore, &faults_control);
 	faults /= ours > 0 ? ours : 1;
 	faults_control /= theirs > 0 ? theirs : 1;
-	add(claims, ours >= 20 && theirs >= 20 && cpu <= CONTROL_FACTOR * cpu_control,
-	    "cpu-like-control", "its CPU time a round is within 1.2 times the control's",
-	    "%.1f against %.1f ms, %.2f times", 1e3 * cpu, 1e3 * cpu_control, cpu / cpu_control);
-	add(claims,
-	    ours >= 20 && theirs >= 20 &&
-		    faults <= CONTROL_FACTOR * faults_control + FAULTS_PER / 1000,
-	    "faults-like-control",
-	    "its faults a round are within 1.2 times the control's and 1 in 1000 pages",
-	    "%.2f against %.2f in a round of %.0f pages", faults, faults_control, FAULTS_PER);
+	claims_add(claims, ours >= 20 && theirs >= 20 && cpu <= CONTROL_FACTOR * cpu_control,
+		   "cpu-like-control", "its CPU time a round is within 1.2 times the control's",
+		   "%.1f against %.1f ms, %.2f times", 1e3 * cpu, 1e3 * cpu_control,
+		   cpu / cpu_control);
+	claims_add(claims,
+		   ours >= 20 && theirs >= 20 &&
+			   faults <= CONTROL_FACTOR * faults_control + FAULTS_PER / 1000,
+		   "faults-like-control",
+		   "its faults a round are within 1.2 times the control's and 1 in 1000 pages",
+		   "%.2f against %.2f in a round of %.0f pages", faults, faults_control,
+		   FAULTS_PER);
 }
 
 static void check_executable(struct claims *claims, const struct run *act,
@@ -328,7 +327,8 @@ static void check_executable(struct claims *claims, const struct run *act,
 	int at = run_guest(act, EXECUTABLE);
 
 	if (at < 0) {
-		add(claims, false, "executable", "the executable guest", "is not in the record");
+		claims_add(claims, false, "executable", "the executable guest",
+			   "is not in the record");
 		return;
 	}
 	before = &run_at(act, 0)->guests[at];
@@ -337,12 +337,12 @@ static void check_executable(struct claims *claims, const struct run *act,
 	beyond = before->ram - before->text;
 	gave = before->ram - after->ram;
 	lost = after->steal_exec - before->steal_exec;
-	add(claims, gave >= 0.25 * beyond, "executable-gives",
-	    "the executable guest gives a quarter of what it holds beyond text",
-	    "%.0f of %.0f MiB, %.0f %%", gave / MIB, beyond / MIB, 100 * gave / beyond);
-	add(claims, text > 0 && lost <= 0.01 * text, "text-stays",
-	    "and loses at most 1 % of its text", "%.0f of %.0f pages, %.2f %%", lost, text,
-	    100 * lost / text);
+	claims_add(claims, gave >= 0.25 * beyond, "executable-gives",
+		   "the executable guest gives a quarter of what it holds beyond text",
+		   "%.0f of %.0f MiB, %.0f %%", gave / MIB, beyond / MIB, 100 * gave / beyond);
+	claims_add(claims, text > 0 && lost <= 0.01 * text, "text-stays",
+		   "and loses at most 1 % of its text", "%.0f of %.0f pages, %.2f %%", lost, text,
+		   100 * lost / text);
 	check_rounds(claims, act, control);
 }
 
@@ -353,7 +353,7 @@ static void check_oom(struct claims *claims, const struct run *run)
 
 	for (size_t k = 0; k < run->n_guests; k++)
 		kills += last->guests[k].oom_kill - first->guests[k].oom_kill;
-	add(claims, kills == 0, "no-oom-kill", "no OOM kill", "%.0f", kills);
+	claims_add(claims, kills == 0, "no-oom-kill", "no OOM kill", "%.0f", kills);
 }
 
 /* Rises of a balloon above every target of the last seconds. */
@@ -414,12 +414,12 @@ static void check_calm(struct claims *claims, const struct run *run)
 			least = fmin(least, run->points[i].guests[k].actual -
 						    run->points[i].guests[k].minimum);
 	}
-	add(claims, rises == 0, "no-uncommanded-deflation", "no balloon gives by itself", "%d",
-	    rises);
-	add(claims, least >= 0 && !isinf(least), "none-below-min", "no guest is below its minimum",
-	    "the nearest is %.0f MiB above", least / MIB);
-	add(claims, turns == 0 && settled_at(run) < run->restore - HOLD_S, "no-reversals",
-	    "no reversal after the first settling, outside the growing guest", "%d", turns);
+	claims_add(claims, rises == 0, "no-uncommanded-deflation", "no balloon gives by itself",
+		   "%d", rises);
+	claims_add(claims, least >= 0 && !isinf(least), "none-below-min",
+		   "no guest is below its minimum", "the nearest is %.0f MiB above", least / MIB);
+	claims_add(claims, turns == 0 && settled_at(run) < run->restore - HOLD_S, "no-reversals",
+		   "no reversal after the first settling, outside the growing guest", "%d", turns);
 }
 
 static void check_return(struct claims *claims, const struct run *run)
@@ -436,9 +436,9 @@ static void check_return(struct claims *claims, const struct run *run)
 			break;
 		last = run->points[i].t;
 	}
-	add(claims, last - run->restore <= RETURN_S, "back-at-maximum",
-	    "when the budget returns, every guest is at its maximum within 5 s", "%.1f s",
-	    last - run->restore);
+	claims_add(claims, last - run->restore <= RETURN_S, "back-at-maximum",
+		   "when the budget returns, every guest is at its maximum within 5 s", "%.1f s",
+		   last - run->restore);
 }
 
 /* Seconds from the arrival of a guest's call to the rise of its balloon. */
@@ -488,9 +488,10 @@ static void check_relief(struct claims *claims, const struct run *run)
 		reliefs++;
 		longest = fmax(longest, relief_time(run, relief));
 	}
-	add(claims, reliefs > 0 && longest < RELIEF_S, "relief-at-once",
-	    "the growing guest's balloon rises within 1 s of its call while the host has room",
-	    "at most %.2f s in %d calls; %d more had to wait", longest, reliefs, waited);
+	claims_add(
+		claims, reliefs > 0 && longest < RELIEF_S, "relief-at-once",
+		"the growing guest's balloon rises within 1 s of its call while the host has room",
+		"at most %.2f s in %d calls; %d more had to wait", longest, reliefs, waited);
 }
 
 static double daemon_rss(const struct run *run)
@@ -522,10 +523,11 @@ static void check_daemon(struct claims *claims, const struct run *act, const str
 {
 	double rss = fmax(daemon_rss(act), daemon_rss(control)), cpu = daemon_cpu(act);
 
-	add(claims, rss < DAEMON_RSS, "daemon-memory",
-	    "ballastd has less than 8 MiB of private anonymous memory", "%.1f MiB", rss / MIB);
-	add(claims, cpu < DAEMON_CPU, "daemon-cpu", "and takes less than 1 % of a core", "%.2f %%",
-	    100 * cpu);
+	claims_add(claims, rss < DAEMON_RSS, "daemon-memory",
+		   "ballastd has less than 8 MiB of private anonymous memory", "%.1f MiB",
+		   rss / MIB);
+	claims_add(claims, cpu < DAEMON_CPU, "daemon-cpu", "and takes less than 1 % of a core",
+		   "%.2f %%", 100 * cpu);
 }
 
 /* Until when a guest's target has to stand after the restart: a call of the guest may end it. */
@@ -548,8 +550,8 @@ static void check_kill(struct claims *claims, const struct run *run)
 	double moved = 0, retargeted = 0;
 
 	if (isnan(run->kill) || isnan(run->restart)) {
-		add(claims, false, "kill-moves-nothing", "a killed daemon moves no target",
-		    "it was not killed");
+		claims_add(claims, false, "kill-moves-nothing", "a killed daemon moves no target",
+			   "it was not killed");
 		return;
 	}
 	for (size_t k = 0; k < run->n_guests; k++) {
@@ -566,9 +568,9 @@ static void check_kill(struct claims *claims, const struct run *run)
 			retargeted = fmax(retargeted, fabs(is->target - was->target));
 		}
 	}
-	add(claims, moved < MOVE_MIN && retargeted < MOVE_MIN, "kill-moves-nothing",
-	    "a kill -9 of ballastd and a restart move no target",
-	    "balloons by %.1f MiB, targets by %.1f MiB", moved / MIB, retargeted / MIB);
+	claims_add(claims, moved < MOVE_MIN && retargeted < MOVE_MIN, "kill-moves-nothing",
+		   "a kill -9 of ballastd and a restart move no target",
+		   "balloons by %.1f MiB, targets by %.1f MiB", moved / MIB, retargeted / MIB);
 }
 
 void claims_check(struct claims *claims, const struct run *act, const struct run *control)
@@ -583,4 +585,5 @@ void claims_check(struct claims *claims, const struct run *act, const struct run
 	check_relief(claims, act);
 	check_daemon(claims, act, control);
 	check_kill(claims, act);
+	claims_levers(claims, act);
 }

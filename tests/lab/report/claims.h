@@ -31,6 +31,13 @@ struct claims {
  */
 void claims_check(struct claims *claims, const struct run *act, const struct run *control);
 
+/** claims_add() - one claim, and what was measured of it. */
+void claims_add(struct claims *claims, bool holds, const char *name, const char *text,
+		const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/** claims_levers() - the claims of the guests' kernel settings: levers.c. */
+void claims_levers(struct claims *claims, const struct run *run);
+
 /** settled_at() - seconds after the cut from which the footprint stayed within the budget. */
 double settled_at(const struct run *run);
 

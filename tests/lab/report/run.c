@@ -67,6 +67,26 @@ static const char *text(struct json_object *object, const char *key)
 	return json_object_get_string(value);
 }
 
+static struct levers read_levers(struct json_object *object, const char *exec_protect,
+				 const char *lazyfree_first)
+{
+	return (struct levers){ number(object, exec_protect), number(object, lazyfree_first) };
+}
+
+/* 0, 1, 2, or NAN while no daemon answers. */
+static double read_level(struct json_object *line)
+{
+	static const char *const levels[] = { "relaxed", "tight", "critical" };
+	struct json_object *host;
+
+	if (!json_object_object_get_ex(line, "host", &host))
+		return NAN;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		if (strcmp(text(host, "level"), levels[i]) == 0)
+			return (double)i;
+	return NAN;
+}
+
 static void read_status(struct guest_point *point, struct json_object *status, double t)
 {
 	double age = number(status, "ages.stats_us"), pressure = number(status, "ages.pressure_us");
@@ -90,6 +110,9 @@ static void read_status(struct guest_point *point, struct json_object *status, d
 	point->reclaimed =
 		(number(status, "stats.steal_file") + number(status, "stats.swap_out")) * PAGE;
 	point->waits = strcmp(text(status, "reason"), "relief-waits") == 0;
+	point->shown = read_levers(status, "settings.exec_protect", "settings.lazyfree_first");
+	point->own =
+		read_levers(status, "own_settings.exec_protect", "own_settings.lazyfree_first");
 }
 
 static void read_guest(struct guest_point *point, struct json_object *guest, double t)
@@ -115,6 +138,7 @@ static int read_sample(struct run *run, struct json_object *line, struct json_ob
 	run->points = more;
 	point = &run->points[run->n_points++];
 	point->t = number(line, "t");
+	point->level = read_level(line);
 	point->budget = number(line, "host.budget");
 	point->dead_time = number(line, "host.dead_time_us") * USEC;
 	point->daemon_pid = number(line, "daemon.pid");
@@ -137,12 +161,29 @@ static int read_sample(struct run *run, struct json_object *line, struct json_ob
 	return 0;
 }
 
-static int read_round(struct run *run, struct json_object *line, struct json_object *work)
+static int read_reading(struct run *run, double t, size_t guest, struct json_object *work)
+{
+	void *more = one_more(run->readings, run->n_readings, sizeof(*run->readings));
+
+	if (!more)
+		return -ENOMEM;
+	run->readings = more;
+	run->readings[run->n_readings++] = (struct reading){
+		.t = t,
+		.guest = guest,
+		.levers = read_levers(work, "exec_protect", "lazyfree_first"),
+	};
+	return 0;
+}
+
+static int read_work(struct run *run, struct json_object *line, struct json_object *work)
 {
 	int guest = run_guest(run, text(line, "guest"));
 	struct round *round;
 	void *more;
 
+	if (guest >= 0 && strcmp(text(work, "kind"), "settings") == 0)
+		return read_reading(run, number(line, "t"), (size_t)guest, work);
 	if (guest < 0 || isnan(number(work, "round")))
 		return 0;
 	more = one_more(run->rounds, run->n_rounds, sizeof(*run->rounds));
@@ -235,6 +276,8 @@ static void read_mark(struct run *run, struct json_object *line, double *ret_cut
 		run->restore = t;
 	} else if (strcmp(mark, "end") == 0) {
 		run->end = t;
+	} else if (strcmp(mark, "stop") == 0) {
+		run->stop = t;
 	}
 }
 
@@ -249,7 +292,7 @@ static int read_line(struct run *run, const char *line_text, double *ret_cut)
 	if (json_object_object_get_ex(line, "guests", &part))
 		r = read_sample(run, line, part);
 	else if (json_object_object_get_ex(line, "work", &part))
-		r = read_round(run, line, part);
+		r = read_work(run, line, part);
 	else if (json_object_object_get_ex(line, "explain", &part))
 		r = read_explained(run, line, part);
 	else
@@ -289,6 +332,7 @@ static void shift(struct run *run, double cut)
 	run->restart -= cut;
 	run->restore -= cut;
 	run->end -= cut;
+	run->stop -= cut;
 	for (size_t i = 0; i < run->n_points; i++) {
 		run->points[i].t -= cut;
 		for (size_t k = 0; k < run->n_guests; k++) {
@@ -299,6 +343,8 @@ static void shift(struct run *run, double cut)
 	}
 	for (size_t i = 0; i < run->n_rounds; i++)
 		run->rounds[i].t -= cut;
+	for (size_t i = 0; i < run->n_readings; i++)
+		run->readings[i].t -= cut;
 	for (size_t i = 0; i < run->n_decisions; i++) {
 		struct decision_point *decision = &run->decisions[i];
 
@@ -320,7 +366,8 @@ int run_read(struct run *run, const char *path, char *problem, size_t size)
 			     .kill = NAN,
 			     .restart = NAN,
 			     .restore = NAN,
-			     .end = NAN };
+			     .end = NAN,
+			     .stop = NAN };
 	file = fopen(path, "re");
 	if (!file) {
 		r = -errno;
@@ -349,6 +396,7 @@ void run_done(struct run *run)
 {
 	free(run->points);
 	free(run->rounds);
+	free(run->readings);
 	free(run->decisions);
 	*run = (struct run){ .n_guests = 0 };
 }

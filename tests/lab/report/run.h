@@ -13,6 +13,11 @@
 #define RUN_GUESTS_MAX 16
 #define RUN_NAME_MAX   32
 
+/* Two of the guest's kernel settings. */
+struct levers {
+	double exec_protect, lazyfree_first;
+};
+
 /* One guest in one sample. */
 struct guest_point {
 	double ram; /* what its memory costs the host: its RAM mapping in smaps */
@@ -28,10 +33,12 @@ struct guest_point {
 	double steal_exec, oom_kill; /* counts */
 	double reclaimed; /* bytes since boot: page cache and lazyfree freed, anonymous swapped out */
 	double waits; /* 1: it is under pressure and the host has nothing to give */
+	struct levers shown, own; /* in force as its agent says; the guest's own */
 };
 
 struct point {
 	double t;
+	double level; /* of the host as ballastd says: 0 relaxed, 1 tight, 2 critical */
 	double budget; /* as ballastd says */
 	double dead_time;
 	double daemon_pid, daemon_rss_anon, daemon_cpu; /* bytes, seconds */
@@ -43,6 +50,13 @@ struct round {
 	double t;
 	size_t guest;
 	double faults, wrong, kept; /* counts */
+};
+
+/* What stood in a guest's own /proc/sys. */
+struct reading {
+	double t;
+	size_t guest;
+	struct levers levers;
 };
 
 enum decision_kind { DECISION_OTHER, DECISION_SHED, DECISION_BALLOON };
@@ -63,10 +77,12 @@ struct run {
 	size_t n_points;
 	struct round *rounds;
 	size_t n_rounds;
+	struct reading *readings;
+	size_t n_readings;
 	struct decision_point *decisions;
 	size_t n_decisions;
 	double before, budget; /* footprint before the cut, budget after it */
-	double kill, restart, restore, end; /* times of the marks */
+	double kill, restart, restore, end, stop; /* times of the marks */
 };
 
 /**
