@@ -295,7 +295,7 @@ stop_slots()
 
 run_all()
 {
-	local run slot pid
+	local run slot
 	declare -gA spent=() times=() slot_of=()
 	declare -ga slot_cell=() slot_rep=()
 	mapfile -t runs < <(plan)
@@ -313,6 +313,7 @@ run_all()
 		fi
 		slot_cell[slot]=${run#* }
 		slot_rep[slot]=${run%% *}
+		rm -f "$out/slot.$slot.results"
 		run_slot "$slot" "${run#* }" &
 		slot_of[$!]=$slot
 	done
@@ -322,13 +323,23 @@ run_all()
 	trap - INT TERM HUP
 }
 
-# Wait for a run; its slot is in $slot.
+# Wait for a run; its slot is in $slot. Not by `wait -n`, which bash 5.2 may miss when two end at once.
 wait_one()
 {
-	wait -n -p pid "${!slot_of[@]}"
-	slot=${slot_of[$pid]}
-	unset "slot_of[$pid]"
-	finish "$slot"
+	local pid
+	while :; do
+		for pid in "${!slot_of[@]}"; do
+			! kill -0 "$pid" 2>/dev/null || continue
+			wait "$pid"
+			slot=${slot_of[$pid]}
+			unset "slot_of[$pid]"
+			grep -q '^end ' "$out/slot.$slot.results" 2>/dev/null ||
+				echo "end status=1 seconds=0" >"$out/slot.$slot.results"
+			finish "$slot"
+			return
+		done
+		sleep 0.05
+	done
 }
 
 # --- Reporting ------------------------------------------------------------------------------------
