@@ -306,24 +306,39 @@ struct acts_uffd {
 	bool zero[ACTS_UFFD_PAGES], protected[ACTS_UFFD_PAGES];
 };
 
+/* A descriptor with some features; negative when the kernel doesn't have them. */
+static inline int acts_uffd_api(uint64_t features)
+{
+	struct uffdio_api api = { .api = UFFD_API, .features = features };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd >= 0 && ioctl(fd, UFFDIO_API, &api) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* False where there is no userfaultfd; without protection where the kernel has none. */
 static inline bool acts_uffd_open(struct acts_uffd *u)
 {
-	struct uffdio_api api = { .api = UFFD_API,
-				  .features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
-					      UFFD_FEATURE_WP_UNPOPULATED };
 	struct uffdio_register reg = { .range.len = (uint64_t)ACTS_UFFD_PAGES * WORK_PAGE,
 				       .mode = UFFDIO_REGISTER_MODE_MISSING |
 					       UFFDIO_REGISTER_MODE_WP };
 
 	memset(u, 0, sizeof(*u));
-	u->fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	u->fd = acts_uffd_api(UFFD_FEATURE_SIGBUS | UFFD_FEATURE_PAGEFAULT_FLAG_WP |
+			      UFFD_FEATURE_WP_UNPOPULATED);
+	if (u->fd < 0) {
+		reg.mode = UFFDIO_REGISTER_MODE_MISSING;
+		u->fd = acts_uffd_api(UFFD_FEATURE_SIGBUS);
+	}
 	if (u->fd < 0)
 		return false;
 	u->start = mmap(NULL, reg.range.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			-1, 0);
 	reg.range.start = (uint64_t)(uintptr_t)u->start;
-	if (u->start == MAP_FAILED || ioctl(u->fd, UFFDIO_API, &api) < 0 ||
-	    ioctl(u->fd, UFFDIO_REGISTER, &reg) < 0)
+	if (u->start == MAP_FAILED || ioctl(u->fd, UFFDIO_REGISTER, &reg) < 0)
 		soak_fault("userfaultfd: %s", strerror(errno));
 	return true;
 }
