@@ -323,23 +323,16 @@ run_all()
 	trap - INT TERM HUP
 }
 
-# Wait for a run; its slot is in $slot. Not by `wait -n`, which bash 5.2 may miss when two end at once.
+# Wait for a run; its slot is in $slot. What was killed has not said how it ended.
 wait_one()
 {
 	local pid
-	while :; do
-		for pid in "${!slot_of[@]}"; do
-			! kill -0 "$pid" 2>/dev/null || continue
-			wait "$pid"
-			slot=${slot_of[$pid]}
-			unset "slot_of[$pid]"
-			grep -q '^end ' "$out/slot.$slot.results" 2>/dev/null ||
-				echo "end status=1 seconds=0" >"$out/slot.$slot.results"
-			finish "$slot"
-			return
-		done
-		sleep 0.05
-	done
+	wait -n -p pid "${!slot_of[@]}"
+	slot=${slot_of[$pid]}
+	unset "slot_of[$pid]"
+	grep -q '^end ' "$out/slot.$slot.results" 2>/dev/null ||
+		echo "end status=1 seconds=0" >"$out/slot.$slot.results"
+	finish "$slot"
 }
 
 # --- Reporting ------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ cell_work()
 	case $level in
 	1) [ ! -e "$FAKE/fail" ] || return 1 ;;
 	2) [ ! -e "$FAKE/silent" ] || return 0 ;;
+	0) [ ! -e "$FAKE/killed" ] || kill -KILL "$(awk '{ print $4 }' "/proc/$BASHPID/stat")" ;;
 	3) [ ! -e "$FAKE/not-ok" ] || echo "not ok it is as bad as that" ;;
 	esac
 	echo "it says something"
@@ -106,7 +107,7 @@ settings=(JOBS=1 BENCH=nothing)
 bench
 check a-name-that-nobody-has-is-an-error test "$status" = 2
 
-for how in fail silent not-ok; do
+for how in fail silent not-ok killed; do
 	touch "$work/$how"
 	settings=(JOBS=2)
 	bench
