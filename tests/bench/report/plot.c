@@ -91,32 +91,53 @@ static bool is_common(const struct table *table, const char *word)
 	return true;
 }
 
-/* What tells a row from others but for the series' setting, a setting a line. */
-static void place_of(const struct plot *plot, size_t row, char *buf, size_t size)
+/* What tells a row from others, but for one setting. */
+static void others_of(const struct plot *plot, size_t row, const char *but, const char *between,
+		      char *buf, size_t size)
 {
 	char words[256], *save = NULL, *word;
-	size_t n = 0, key = strlen(plot->by);
+	size_t n = 0, key = strlen(but);
 
 	snprintf(words, sizeof(words), "%s", plot->table->rows[row].cell->name);
 	buf[0] = '\0';
 	for (word = strtok_r(words, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
 		if (is_common(plot->table, word) ||
-		    (key && strncmp(word, plot->by, key) == 0 && word[key] == '='))
+		    (key && strncmp(word, but, key) == 0 && word[key] == '='))
 			continue;
-		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s%s", n ? "\\n" : "",
+		n += (size_t)snprintf(buf + n, n < size ? size - n : 0, "%s%s", n ? between : "",
 				      word);
 	}
+}
+
+/* A point of a curve: the series is all that tells its row from others but for the axis. */
+static void place_on_curve(struct plot *plot, size_t row, size_t column, size_t *ret_series)
+{
+	const char *header = plot->table->columns[column].header;
+	char others[256], text[256];
+
+	others_of(plot, row, plot->over, " ", others, sizeof(others));
+	if (plot->n_columns == 1 && others[0])
+		snprintf(text, sizeof(text), "%s", others);
+	else
+		snprintf(text, sizeof(text), "%.100s%s%.150s", header, others[0] ? " " : "",
+			 others);
+	*ret_series = number_of(&plot->series, text);
 }
 
 /* Which series a row's column belongs to, and where on the axis. */
 static void place(struct plot *plot, size_t row, size_t column, size_t *ret_series, double *ret_x)
 {
 	const struct row *at = &plot->table->rows[row];
-	char value[64] = "", text[160];
+	char value[64] = "", text[256];
 
 	if (!at->cell) {
 		*ret_x = at->number;
 		*ret_series = number_of(&plot->series, plot->table->columns[column].header);
+		return;
+	}
+	if (plot->over[0] && cell_setting(at->cell, plot->over, value, sizeof(value))) {
+		*ret_x = strtod(value, NULL);
+		place_on_curve(plot, row, column, ret_series);
 		return;
 	}
 	if (plot->by[0] && cell_setting(at->cell, plot->by, value, sizeof(value)))
@@ -124,14 +145,26 @@ static void place(struct plot *plot, size_t row, size_t column, size_t *ret_seri
 	else
 		snprintf(text, sizeof(text), "%s", plot->table->columns[column].header);
 	*ret_series = number_of(&plot->series, text);
-	if (plot->over[0] && cell_setting(at->cell, plot->over, value, sizeof(value))) {
-		*ret_x = strtod(value, NULL);
-	} else {
-		char label[256];
+	others_of(plot, row, plot->by, "\\n", text, sizeof(text));
+	*ret_x = (double)number_of(&plot->places, text);
+}
 
-		place_of(plot, row, label, sizeof(label));
-		*ret_x = (double)number_of(&plot->places, label);
+/* A mark on the axis wherever a curve has a point. */
+static void write_tics(const struct plot *plot, FILE *to)
+{
+	char value[64];
+
+	fprintf(to, "set xtics (");
+	for (size_t row = 0; row < plot->table->n_rows; row++) {
+		const struct row *at = &plot->table->rows[row];
+
+		if (!at->cell)
+			snprintf(value, sizeof(value), "%d", at->number);
+		else if (!cell_setting(at->cell, plot->over, value, sizeof(value)))
+			continue;
+		fprintf(to, "%s%g", row ? ", " : "", strtod(value, NULL));
 	}
+	fprintf(to, ")\n");
 }
 
 static double shown(const struct plot *plot, double value)
@@ -178,8 +211,10 @@ static void write_axis(const struct plot *plot, FILE *to)
 		fprintf(to, "set yrange [0:*]\n");
 	if (plot->over[0])
 		fprintf(to, "set xlabel \"%s\"\n", plot->over);
-	if (plot->places.n == 0)
+	if (plot->places.n == 0) {
+		write_tics(plot, to);
 		return;
+	}
 	fprintf(to, "set xrange [-0.6:%g]\nset xtics scale 0 (", (double)plot->places.n - 0.4);
 	for (size_t i = 0; i < plot->places.n; i++)
 		fprintf(to, "%s\"%s\" %zu", i ? ", " : "", plot->places.text[i], i);
