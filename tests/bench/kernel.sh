@@ -303,6 +303,10 @@ run_all()
 	n_done=0
 	echo "$n_runs runs: $(wc -l <"$out/wanted") cells, $repeat repetitions, seed $seed," \
 		"${#processors[@]} guests at a time"
+	# What the guests' folders are in, so that nothing stays of a run that is stopped.
+	TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/ballast-bench.XXXXXX") || exit 2
+	export TMPDIR
+	trap 'rm -rf "$TMPDIR"' EXIT
 	trap stop_slots INT TERM HUP
 	for run in "${runs[@]}"; do
 		for slot in "${!processors[@]}"; do
