@@ -52,22 +52,39 @@ wu_begin()
 	END
 }
 
-# wu_beside COMMAND: rounds of the text while the command runs beside, which SIGTERM ends.
+# wu_beside FIRST COMMAND: rounds of the text, and the command beside, which SIGTERM ends. FIRST is
+# what begins: the text, before anything presses on it, or the command, when it takes its time.
 wu_beside()
 {
-	local seconds=${period:-4}
+	local seconds=${period:-4} first=$1
+	shift
 	cat <<-END
-		: >/tmp/beside
-		$* >/tmp/beside &
-		beside=\$!
-		until grep -q ready /tmp/beside || ! kill -0 \$beside; do sleep 0.1; done
-		exec-rounds --text ${text:-16} --control ${control:-1} --call 0 \
-			--period ${seconds}000 \
-			--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
-			/data/text >/tmp/rounds
-		kill \$beside
-		wait \$beside
-		grep -h -v ready /tmp/rounds /tmp/beside
+		start_text()
+		{
+			exec-rounds --text ${text:-16} --control ${control:-1} --call 0 \
+				--period ${seconds}000 \
+				--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
+				/data/text >/tmp/text &
+			text=\$!
+		}
+		start_command()
+		{
+			$* >/tmp/command &
+			command=\$!
+		}
+		is_ready()
+		{
+			grep -q ready /tmp/$first || ! kill -0 \$$first
+		}
+		: >/tmp/text
+		: >/tmp/command
+		start_$first
+		until is_ready; do sleep 0.1; done
+		start_$([ "$first" = text ] && echo command || echo text)
+		wait \$text
+		kill \$command
+		wait \$command
+		grep -h -v ready /tmp/text /tmp/command
 	END
 }
 
@@ -77,7 +94,7 @@ cell_wu_streaming()
 {
 	vm_run "${memory:-128}" exec-rounds wu-stream < <(
 		wu_begin
-		wu_beside wu-stream --rate "${rate:-40}" --stride "${stride:-100}"
+		wu_beside text wu-stream --rate "${rate:-40}" --stride "${stride:-100}"
 	)
 }
 
@@ -86,7 +103,7 @@ cell_hog()
 {
 	vm_run "${memory:-128}" exec-rounds hog < <(
 		wu_begin
-		wu_beside hog --mib "${hog:-95}" --think "${think:-10000}"
+		wu_beside command hog --mib "${hog:-95}" --think "${think:-10000}"
 	)
 }
 
