@@ -9,7 +9,8 @@
 # and the configuration of kernel-patches/config. It is kept in
 # ${BALLAST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ballast}/kernel/HASH/ under a
 # hash of all that it is made from, so a second call costs nothing. The last line
-# printed is the path of the bzImage.
+# printed is the path of the bzImage. In selftests/ beside it are the series'
+# kselftests.
 #
 # --unpatched  the same configuration without the series (for comparison)
 # --debug KIND with config.debug and config.KIND on top of the configuration, to find
@@ -150,6 +151,7 @@ build() {
 	cp "$tmp/linux/o/arch/x86/boot/bzImage" "$tmp/result/"
 	cp "$tmp/linux/o/.config" "$tmp/result/config"
 	cp "$tmp/linux/o/System.map" "$tmp/result/"
+	[ "$patched" = 0 ] || build_selftests "$tmp/linux" "$tmp/result"
 	write_manifest "$patched" "$hash" $((SECONDS - start)) >"$tmp/result/manifest"
 	rm -rf "$out"
 	mv "$tmp/result" "$out"
@@ -212,6 +214,19 @@ compile() {
 		cp "$log" "$keep"
 		die "the build failed; its log is $keep"
 	}
+}
+
+# The kselftests that the series adds, for a guest without libraries; with the
+# warnings of the kernel's Makefile in the same log.
+build_selftests() {
+	local src=$1/tools/testing/selftests/mm out=$2/selftests name
+
+	mkdir -p "$out"
+	for name in $(series_selftests); do
+		"$compiler" -Wall -O2 -U_FORTIFY_SOURCE -D_GNU_SOURCE= -static \
+			-o "$out/$name" "$src/$name.c" >>"$2/build.log" 2>&1 ||
+			die "the selftest $name does not build: $(grep -m 1 'error' "$2/build.log")"
+	done
 }
 
 # Whoever is interrupted leaves no make behind.

@@ -41,6 +41,11 @@ series_patches() {
 	sed 's/#.*//; /^[[:space:]]*$/d' "$series_dir/series" | sed "s|^|$series_dir/|"
 }
 
+# The names of the kselftests that the series adds, one a line.
+series_selftests() {
+	series_patches | xargs sed -n 's|^+++ b/tools/testing/selftests/mm/\(.*\)\.c$|\1|p' | sort -u
+}
+
 # unpack_source FOLDER: without the code of other architectures (but with their Kconfig).
 unpack_source() {
 	mkdir -p "$1"
