@@ -9,11 +9,13 @@
  *
  *	exec-rounds --generate MIB FILE		write the executable
  *	exec-rounds [--text MIB] [--cache MIB] [--anon MIB] [--period MS] [--seed N] [FILE]
- *	exec-rounds --rounds N [--control 1] [--call 0] ... [FILE]
+ *	exec-rounds --rounds N [--warm N] [--every MIB] [--control 1] [--call 0] ... [FILE]
  *
  * The second form never ends and prints a line a round. The third one ends after so many rounds and
  * prints one line: of how many pages touched how many were lost from memory before the round that
  * touched them, major faults, the time that touching took, and what changed in /proc/vmstat.
+ * --warm rounds come before those that are counted. With --every a round comes not after a time, but
+ * when wu-stream, which has the same option, has read so much.
  * --control is a second file, FILE.control, of the same size, which is mapped without PROT_EXEC and
  * read page by page after the text: what happens to pages that are only mapped. With --call 0 the
  * text is read, too, through its executable mapping: to reclaim it's the same, but TCG takes longer
@@ -22,10 +24,11 @@
 #include <stdatomic.h>
 #include <sys/wait.h>
 
+#include "tests/workloads/steps.h"
 #include "tests/workloads/text.h"
 #include "tests/workloads/vmstat.h"
 
-enum { GENERATE, TEXT, CACHE, ANON, PERIOD, ROUNDS, CONTROL, CALL, SEED, N_OPTIONS };
+enum { GENERATE, TEXT, CACHE, ANON, PERIOD, ROUNDS, WARM, EVERY, CONTROL, CALL, SEED, N_OPTIONS };
 
 static const char cold_file[] = "/data/cold";
 
@@ -45,6 +48,8 @@ struct mapping {
 
 struct rounds {
 	struct mapping text, control;
+	struct vmstat *before; /* the first round that counts; shared by both processes */
+	struct steps *steps;
 	const struct work_option *options;
 	uint64_t start; /* time of the first round */
 	uint32_t *order;
@@ -76,10 +81,12 @@ static void run_round(struct rounds *rounds, struct mapping *map, uint64_t numbe
 	wrong = touch_all(map, rounds->order);
 	usec = work_now_usec() - from;
 	getrusage(RUSAGE_SELF, &after);
-	map->totals->lost += lost;
-	map->totals->majflt += (uint64_t)(after.ru_majflt - before.ru_majflt);
-	map->totals->usec += usec;
 	map->totals->wrong += wrong;
+	if (number >= rounds->options[WARM].value) {
+		map->totals->lost += lost;
+		map->totals->majflt += (uint64_t)(after.ru_majflt - before.ru_majflt);
+		map->totals->usec += usec;
+	}
 	if (rounds->options[ROUNDS].value)
 		return;
 	work_say("exec round=%llu pages=%u wall_us=%llu cpu_us=%llu minflt=%ld majflt=%ld lost=%u "
@@ -90,6 +97,16 @@ static void run_round(struct rounds *rounds, struct mapping *map, uint64_t numbe
 		 wrong);
 }
 
+static void wait_for_round(const struct rounds *rounds, uint64_t number)
+{
+	uint64_t every = rounds->options[EVERY].value;
+
+	if (every == 0)
+		work_sleep_until(rounds->start + number * rounds->options[PERIOD].value * 1000);
+	while (every > 0 && rounds->steps->mib < (number + 1) * every)
+		steps_rest();
+}
+
 /*
  * Process k of two runs the rounds k, k + 2, k + 4 … The clock is shared, so that they need nothing
  * else to take turns.
@@ -97,27 +114,33 @@ static void run_round(struct rounds *rounds, struct mapping *map, uint64_t numbe
 static void run_rounds(struct rounds *rounds, uint64_t k)
 {
 	const struct work_option *options = rounds->options;
-	uint64_t period = options[PERIOD].value * 1000;
+	uint64_t end = options[WARM].value + options[ROUNDS].value;
 
 	rounds->order = (uint32_t *)(void *)work_map(rounds->text.pages * sizeof(uint32_t));
 	rounds->random = options[SEED].value * 2 + k + 1;
-	for (uint64_t number = k; !options[ROUNDS].value || number < options[ROUNDS].value;
-	     number += 2) {
-		work_sleep_until(rounds->start + number * period);
+	for (uint64_t number = k; !options[ROUNDS].value || number < end; number += 2) {
+		wait_for_round(rounds, number);
+		if (options[ROUNDS].value && number == options[WARM].value)
+			vmstat_read(rounds->before);
 		run_round(rounds, &rounds->text, number);
 		if (rounds->control.pages)
 			run_round(rounds, &rounds->control, number);
+		rounds->steps->rounds++;
 	}
+}
+
+static void *map_shared(size_t size)
+{
+	void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (shared == MAP_FAILED)
+		work_die("no memory: %s", strerror(errno));
+	return shared;
 }
 
 static void map_pages(struct mapping *ret, const char *path, uint64_t size, int prot, bool call)
 {
-	void *shared = mmap(NULL, sizeof(*ret->totals), PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (shared == MAP_FAILED)
-		work_die("no memory: %s", strerror(errno));
-	ret->totals = shared;
+	ret->totals = map_shared(sizeof(*ret->totals));
 	ret->start = text_map(path, size, prot);
 	ret->pages = (uint32_t)(size / WORK_PAGE);
 	ret->vector = work_map(ret->pages);
@@ -153,8 +176,7 @@ static void say_mapping(const struct mapping *map, const char *prefix, char *ret
 		 prefix, map->totals->majflt, prefix, map->totals->usec / 1000);
 }
 
-static void say_result(const struct rounds *rounds, const struct vmstat *before,
-		       const struct vmstat *after, int killed)
+static void say_result(const struct rounds *rounds, const struct vmstat *after, int killed)
 {
 	static const char keys[] = "pgsteal_file pgsteal_anon pgsteal_exec pgrotate_exec "
 				   "refault=workingset_refault_file pgmajfault pswpin pswpout "
@@ -168,7 +190,7 @@ static void say_result(const struct rounds *rounds, const struct vmstat *before,
 	work_say("exec-rounds rounds=%llu touched=%llu%s%s wrong=%llu killed=%d%s%s",
 		 (unsigned long long)n, (unsigned long long)(n * rounds->text.pages), text, control,
 		 rounds->text.totals->wrong, killed,
-		 vmstat_text(before, after, keys, changes, sizeof(changes)),
+		 vmstat_text(rounds->before, after, keys, changes, sizeof(changes)),
 		 vmstat_text(NULL, after, "nr_mapped nr_active_file nr_inactive_file", gauges,
 			     sizeof(gauges)));
 }
@@ -179,10 +201,11 @@ int main(int argc, char **argv)
 		[GENERATE] = { "--generate", 0 }, [TEXT] = { "--text", 40 },
 		[CACHE] = { "--cache", 0 },	  [ANON] = { "--anon", 0 },
 		[PERIOD] = { "--period", 1000 },  [ROUNDS] = { "--rounds", 0 },
+		[WARM] = { "--warm", 0 },	  [EVERY] = { "--every", 0 },
 		[CONTROL] = { "--control", 0 },	  [CALL] = { "--call", 1 },
 		[SEED] = { "--seed", 1 },
 	};
-	static struct vmstat before, after;
+	static struct vmstat after;
 	struct rounds rounds = { .options = options };
 	const char *path = "/data/text";
 	char control[300];
@@ -202,13 +225,13 @@ int main(int argc, char **argv)
 	if (options[CONTROL].value)
 		map_pages(&rounds.control, control, size, PROT_READ, false);
 	work_cold_anon(options[ANON].value * WORK_MIB, options[SEED].value);
-	if (options[ROUNDS].value)
-		vmstat_read(&before);
+	rounds.before = map_shared(sizeof(*rounds.before));
+	rounds.steps = steps_map();
 	rounds.start = work_now_usec() + options[PERIOD].value * 1000;
 	killed = run_all(&rounds);
 	if (!options[ROUNDS].value)
 		work_die("a process of exec-rounds was killed");
 	vmstat_read(&after);
-	say_result(&rounds, &before, &after, killed);
+	say_result(&rounds, &after, killed);
 	return 0;
 }

@@ -5,16 +5,20 @@
  * sparse: nothing is read from a disk. Ends by SIGTERM, or at the file's end, and says how far it
  * came.
  *
- *	wu-stream [--size MIB] [--rate MIB_S] [--pages N] [--stride N] [FILE]
+ *	wu-stream [--size MIB] [--rate MIB_S] [--every MIB] [--pages N] [--stride N] [FILE]
+ *
+ * With --every it waits after so many MiB until a round of exec-rounds, which has the same option, is
+ * over.
  *
  * --rate 0 reads as fast as it can. An unthrottled stream turns over the lists of a small guest many
  * times a second, which no disk can, and nothing that is used once in seconds survives that.
  */
 #include <signal.h>
 
+#include "tests/workloads/steps.h"
 #include "tests/workloads/work.h"
 
-enum { SIZE, RATE, PAGES, STRIDE, N_OPTIONS };
+enum { SIZE, RATE, EVERY, PAGES, STRIDE, N_OPTIONS };
 
 /* How far it may lag behind its rate and catch up; beyond that the time is lost. */
 #define LAG_USEC 200000
@@ -45,17 +49,26 @@ static uint64_t next_due(uint64_t due, uint64_t now, uint64_t bytes, uint64_t ra
 	return due + LAG_USEC < now ? now : due;
 }
 
+static void keep_step(struct steps *steps, uint64_t mib, uint64_t every)
+{
+	if (every == 0)
+		return;
+	steps->mib = mib;
+	while (!ended && steps->rounds < mib / every)
+		steps_rest();
+}
+
 int main(int argc, char **argv)
 {
 	struct work_option options[N_OPTIONS] = {
-		[SIZE] = { "--size", 3072 },
-		[RATE] = { "--rate", 30 },
-		[PAGES] = { "--pages", 110 },
+		[SIZE] = { "--size", 3072 },	[RATE] = { "--rate", 30 },
+		[EVERY] = { "--every", 0 },	[PAGES] = { "--pages", 110 },
 		[STRIDE] = { "--stride", 100 },
 	};
 	const struct sigaction action = { .sa_handler = end };
 	const char *path = "/data/sparse";
 	uint64_t begin, due, reads = 0, bytes, size;
+	struct steps *steps;
 	unsigned char *buffer;
 	int fd;
 
@@ -64,6 +77,7 @@ int main(int argc, char **argv)
 	size = options[SIZE].value * WORK_MIB;
 	bytes = options[PAGES].value * WORK_PAGE;
 	buffer = work_map(bytes);
+	steps = steps_map();
 	fd = make_sparse(path, size);
 	work_say("ready wu-stream");
 	due = begin = work_now_usec();
@@ -72,6 +86,7 @@ int main(int argc, char **argv)
 		if (pread(fd, buffer, bytes, (off_t)at) != (ssize_t)bytes)
 			work_die("%s: cannot be read at %llu", path, (unsigned long long)at);
 		reads++;
+		keep_step(steps, reads * bytes / WORK_MIB, options[EVERY].value);
 		due = next_due(due, work_now_usec(), bytes, options[RATE].value);
 		while (!ended && work_now_usec() < due)
 			work_sleep_until(due);

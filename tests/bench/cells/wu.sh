@@ -64,6 +64,7 @@ wu_beside()
 			exec-rounds --text ${text:-16} --control ${control:-1} --call 0 \
 				--period ${seconds}000 \
 				--rounds ${rounds:-$((24 / seconds > 4 ? 24 / seconds : 4))} \
+				--warm ${warm:-0} --every ${every:-0} \
 				/data/text >/tmp/text &
 			text=\$!
 		}
@@ -89,12 +90,16 @@ wu_beside()
 }
 
 # The file server: reads of 110 pages at a stride of 100, at a rate that a disk could have, beside
-# text that is in use every 4 s. "control_" is a twin of the text, mapped but not executable.
+# text that is in use every 120 MiB, which is 4 s. Both keep step, so that a busy host changes
+# nothing. "control_" is a twin of the text, mapped but not executable. The first rounds don't count:
+# text that has just been mapped is the oldest of a list of active pages that is still small.
 cell_wu_streaming()
 {
+	local warm=${warm:-3} every=${every:-120}
 	vm_run "${memory:-128}" exec-rounds wu-stream < <(
 		wu_begin
-		wu_beside text wu-stream --rate "${rate:-40}" --stride "${stride:-100}"
+		wu_beside text wu-stream --rate "${rate:-30}" --stride "${stride:-100}" \
+			--every "$every"
 	)
 }
 
