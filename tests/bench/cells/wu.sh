@@ -104,8 +104,8 @@ cell_wu_streaming()
 }
 
 # Anonymous memory that wants more than there is, with swap, beside the same text. In 136 MiB, as the
-# kernel and the initramfs take some, level 1 loses about a third of the text at 4 s: in 128 MiB
-# nearly all of it, and there is little left to compare.
+# kernel and the initramfs take some: in 128 MiB level 1 loses nearly all text, and there is little
+# left to compare. The hog's pace is the host's: level 1 loses a third on a busy one, more on a quiet.
 cell_hog()
 {
 	vm_run "${memory:-136}" exec-rounds hog < <(
