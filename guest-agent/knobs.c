@@ -36,7 +36,7 @@ static int format_line(const struct knobs *knobs, enum knob_id id, char *buf, si
 	const struct profile *values[] = { &knobs->own, &knobs->set, &knobs->was };
 	size_t len = (size_t)snprintf(buf, size, "%s", knob_infos[id].name);
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(*values) && len < size; i++)
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && len < size; i++)
 		len += (size_t)append_value(buf + len, size - len, values[i], id);
 	if (len < size)
 		len += (size_t)snprintf(buf + len, size - len, "\n");
