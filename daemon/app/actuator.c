@@ -159,10 +159,10 @@ static void send_profile(struct manager *m, struct guest *guest, struct guest_sn
 	r = guest->channel ? channel_send_profile(guest->channel, &profile, PROFILE_LIFETIME_US,
 						  &guest->profile_sequence)
 			   : -ENOTCONN;
-	if (r < 0)
+	if (r < 0) {
 		log_debug("%s: profile not sent: %s", snap->name, strerror(-r));
-	if (r < 0)
 		return;
+	}
 	/* The same level's profile has become another: the guest has it when it answers. */
 	if (snap->agent.profile_level == level)
 		snap->agent.profile_set = false;

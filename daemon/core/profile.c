@@ -6,8 +6,11 @@ static void fit_prefault(const struct guest_snapshot *guest, struct profile *pro
 {
 	uint64_t *order = &profile->value[KNOB_ANON_PREFAULT_MAX_ORDER];
 
-	if (knob_has(profile, KNOB_ANON_PREFAULT_MAX_ORDER) &&
-	    guest->balloon.maximum<PROFILE_SMALL_GUEST && * order> PROFILE_SMALL_PREFAULT_MAX)
+	if (!knob_has(profile, KNOB_ANON_PREFAULT_MAX_ORDER))
+		return;
+	if (guest->balloon.maximum >= PROFILE_SMALL_GUEST)
+		return;
+	if (*order > PROFILE_SMALL_PREFAULT_MAX)
 		*order = PROFILE_SMALL_PREFAULT_MAX;
 }
 

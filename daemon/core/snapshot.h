@@ -102,8 +102,8 @@ struct agent_part {
 	uint32_t capabilities;
 	uint64_t at_us; /* arrival of the last sample */
 	struct stat_set stats;
-	uint64_t
-		approximate; /* bit a stat_id: the guest's kernel doesn't count it, it is estimated */
+	/* Bit a stat_id: the guest's kernel doesn't count it, it is estimated. */
+	uint64_t approximate;
 	uint64_t swap_entries_age_us; /* it may be sampled more slowly than the rest */
 	uint64_t previous_at_us; /* the sample before, 0: none since the agent's hello */
 	struct stat_set previous;
@@ -116,8 +116,8 @@ struct agent_part {
 	struct profile asked; /* ... and what was in it */
 	/* The guest's settings, of those that its kernel has; older agents don't say what is in force. */
 	struct profile own, in_force;
-	uint32_t
-		settable; /* bit a knob_id: a profile can set it, and the guest's owner permits it */
+	/* Bit a knob_id: a profile can set it, and the guest's owner permits it. */
+	uint32_t settable;
 };
 
 /* The last answer to a balloon request of ours. */
