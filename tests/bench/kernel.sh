@@ -188,7 +188,7 @@ run_cell()
 {
 	local setting
 	# shellcheck disable=SC2034 # of guest.sh
-	VM_TIMEOUT=${VM_TIMEOUT:-180} VM_KERNEL=$patched
+	VM_TIMEOUT=${VM_TIMEOUT:-300} VM_KERNEL=$patched
 	for setting in ${1#"${1%% *}"}; do
 		declare -g "$setting"
 	done
