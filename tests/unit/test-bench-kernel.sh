@@ -112,7 +112,7 @@ for how in fail silent not-ok killed; do
 	settings=(JOBS=2)
 	bench
 	check "a-run-that-is-$how-is-an-error" test "$status" = 1
-	check "a-run-that-is-$how-is-said" said ': no result in repetition 5'
+	check "a-run-that-is-$how-is-said" said ': no result in 5 of 5 repetitions (1 to 5)'
 	rm -f "$work/$how" "$work/ran"
 	settings=()
 	bench --resume

@@ -95,10 +95,24 @@ check and-say-how-sure-that-is said '93.0 %'
 runs 'test level=1' lost 1 2 - 4 5 6 7 8 >>"$work/results"
 judge 8 "$none" 'cells test' 'column lost [lost]'
 check a-failed-run-is-an-error status 1
-check a-failed-run-is-named said 'MISS  test level=1: no result in repetition 3'
+check a-failed-run-is-named said 'MISS  test level=1: no result in 1 of 8 repetitions (3)'
 check a-run-that-counts-is-the-last said '5 (1..8) n=7'
 judge 8 'all: [test level=1 lost] >= 1'
 check what-is-left-is-still-judged said 'n=7'
+
+# One line for each cell, however many of its repetitions gave nothing.
+runs 'test level=0' lost 1 2 3 4 5 6 7 8 >"$work/results"
+runs 'test level=1' lost 1 - - 4 - 6 - - >>"$work/results"
+judge 8 "$none"
+check failed-runs-of-a-cell-are-one-line test "$(grep -c '^MISS  test level=1: ' "$work/output")" = 1
+check failed-runs-are-named \
+	said 'MISS  test level=1: no result in 5 of 8 repetitions (2 to 3, 5, 7 to 8)'
+check failed-runs-are-counted said '5 runs without a result'
+judge 10 "$none"
+check runs-that-never-were-are-named \
+	said 'MISS  test level=0: no result in 2 of 10 repetitions (9 to 10)'
+runs 'test level=0' lost 1 2 3 4 5 6 7 8 >"$work/results"
+runs 'test level=1' lost 1 2 - 4 5 6 7 8 >>"$work/results"
 
 # A word of a table's or a target's that means nothing is not passed over.
 judge 8 'bad: [test level=2 lost] >= 1'

@@ -80,24 +80,49 @@ static int do_table(const struct arguments *arguments, const struct bench *bench
 	return r;
 }
 
+/* Those of a cell's repetitions that gave no result, as "2, 4 to 5"; how many they are. */
+static unsigned int missing_of(const struct bench *bench, const struct cell *cell, char *buf,
+			       size_t size)
+{
+	unsigned int missing = 0;
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t rep = 1; rep <= bench->repeat; rep++) {
+		size_t last = rep;
+
+		if (cell_run(cell, rep))
+			continue;
+		while (last < bench->repeat && !cell_run(cell, last + 1))
+			last++;
+		if (n < size)
+			n += (size_t)snprintf(buf + n, size - n, "%s%zu", n ? ", " : "", rep);
+		if (n < size && last > rep)
+			n += (size_t)snprintf(buf + n, size - n, " to %zu", last);
+		missing += (unsigned int)(last - rep + 1);
+		rep = last;
+	}
+	return missing;
+}
+
 /* Every wanted cell has to have every repetition. */
 static unsigned int print_missing(const struct bench *bench)
 {
-	unsigned int missing = 0;
+	unsigned int missing, sum = 0;
+	char which[256];
 
 	for (size_t i = 0; i < bench->n_cells; i++) {
 		const struct cell *cell = &bench->cells[i];
 
-		for (size_t rep = 1; cell->wanted && rep <= bench->repeat; rep++) {
-			if (cell_run(cell, rep))
-				continue;
-			printf("MISS  %s: no result in repetition %zu\n", cell->name, rep);
-			missing++;
-		}
+		missing = cell->wanted ? missing_of(bench, cell, which, sizeof(which)) : 0;
+		if (missing > 0)
+			printf("MISS  %s: no result in %u of %zu repetitions (%s)\n", cell->name,
+			       missing, bench->repeat, which);
 		if (cell->failed > 0)
 			printf("note  %s: %u of its runs failed\n", cell->name, cell->failed);
+		sum += missing;
 	}
-	return missing;
+	return sum;
 }
 
 static int report(const struct arguments *arguments, struct bench *bench, char *problem,
