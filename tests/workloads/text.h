@@ -42,21 +42,31 @@ static inline void text_make_page(unsigned char *page, uint32_t number)
 }
 
 /**
+ * text_write() - write functions to an open file, a page each.
+ * @first: number of the first one, which makes its answer; @n: how many
+ */
+static inline void text_write(FILE *file, const char *path, uint32_t first, uint32_t n)
+{
+	unsigned char page[WORK_PAGE] __attribute__((aligned(8)));
+
+	for (uint32_t i = 0; i < n; i++) {
+		text_make_page(page, first + i);
+		if (fwrite(page, sizeof(page), 1, file) != 1)
+			work_die("%s: %s", path, strerror(errno));
+	}
+}
+
+/**
  * text_generate() - write the file.
  * @size: in bytes, whole pages
  */
 static inline void text_generate(const char *path, uint64_t size)
 {
-	unsigned char page[WORK_PAGE] __attribute__((aligned(8)));
 	FILE *file = fopen(path, "we");
 
 	if (!file)
 		work_die("%s: %s", path, strerror(errno));
-	for (uint32_t i = 0; i < size / WORK_PAGE; i++) {
-		text_make_page(page, i);
-		if (fwrite(page, sizeof(page), 1, file) != 1)
-			work_die("%s: %s", path, strerror(errno));
-	}
+	text_write(file, path, 0, (uint32_t)(size / WORK_PAGE));
 	if (fclose(file) != 0)
 		work_die("%s: %s", path, strerror(errno));
 }

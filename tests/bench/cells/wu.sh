@@ -122,7 +122,8 @@ cell_near_oom()
 	VM_SWAP=0 memory=${memory:-136} text=${text:-32} hog=${hog:-82} period=${period:-2} control=0 cell_hog
 }
 
-# The desktop: programs started one after another, and all visited after each start.
+# The desktop: programs with files and text of their own, executed one after another, and all visited
+# after each start.
 cell_wu_apps()
 {
 	vm_run "${memory:-128}" wu-apps <<-END
