@@ -82,6 +82,30 @@ judge 5 'all: median([test level=1 lost]) / median([test level=0 lost]) * 30 = 2
 check medians-within-a-formula status 0
 judge 5 'all: max(1, min(3, [test level=0 lost])) * (2 - -4) - 17 = 1'
 check arithmetic-has-its-order status 0
+
+# Alike: ranges that overlap, and medians no further apart than the larger range.
+alike='alike: apart([test level=0 lost], [test level=1 lost]) <= 0'
+runs 'test level=0' lost 100 200 300 400 500 >"$work/results"
+runs 'test level=1' lost 460 480 500 700 800 >>"$work/results"
+judge 5 "$alike"
+check what-is-alike-is-not-apart status 0
+check how-much-alike-is-said said 'PASS  alike: -40 ('
+runs 'test level=0' lost 100 200 300 400 500 >"$work/results"
+runs 'test level=1' lost 510 520 530 540 550 >>"$work/results"
+judge 5 "$alike"
+check ranges-that-do-not-overlap-are-apart status 1
+check how-far-apart-is-said said 'MISS  alike: 10 ('
+runs 'test level=0' lost 100 110 110 400 500 >"$work/results"
+runs 'test level=1' lost 460 800 820 840 860 >>"$work/results"
+judge 5 "$alike"
+check medians-further-apart-than-the-ranges-are-apart said 'MISS  alike: 310 ('
+judge 5 'half: apart([test level=0 lost]) <= 0'
+check half-a-comparison-is-an-error status 2
+runs 'test level=0' lost - - - - - >>"$work/results"
+judge 5 "$alike"
+check what-has-no-result-is-not-alike said 'MISS  alike: no result'
+runs 'test level=0' lost 100 300 200 500 400 >"$work/results"
+runs 'test level=1' lost 10 60 10 100 20 >>"$work/results"
 judge 4 "$none"
 check four-repetitions-meet-nothing status 1
 check four-repetitions-are-too-few said 'too few repetitions'

@@ -194,8 +194,9 @@ static void print(const struct settings *settings, const struct totals *totals,
 		 (unsigned long long)settings->threads, (double)totals->user / 1e6,
 		 (double)totals->system / 1e6, (double)totals->wall / 1e6, per_cpu, per_wall,
 		 (unsigned long long)totals->faults);
-	work_say("pft threads=%llu touched=%llu minflt=%llu resident=%llu "
+	work_say("pft gb=%.4f rep=%llu threads=%llu touched=%llu minflt=%llu resident=%llu "
 		 "user_us=%llu system_us=%llu wall_us=%llu flt_cpu_s=%.0f fault_wsec=%.0f%s",
+		 (double)settings->bytes / (1 << 30), (unsigned long long)settings->repeats,
 		 (unsigned long long)settings->threads, (unsigned long long)totals->touched,
 		 (unsigned long long)totals->faults, (unsigned long long)totals->resident,
 		 (unsigned long long)totals->user, (unsigned long long)totals->system,

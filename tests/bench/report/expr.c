@@ -93,18 +93,14 @@ static int reference(struct parser *p, double *ret)
 	return 0;
 }
 
-/* The repetitions of what stands in the parentheses; the position is behind them on return. */
-static int over_all(struct parser *p, const char *name, double *ret)
+/* An expression in all repetitions that have it; the position is behind it on return. */
+static int collect(struct parser *p, double *values, size_t *ret_n)
 {
-	_cleanup_free_ double *values = calloc(p->bench->repeat + 1, sizeof(*values));
 	const char *begin = p->at, *end = begin;
 	const size_t rep = p->rep;
-	struct summary summary;
 	size_t n = 0;
 	int r, last = -ENODATA;
 
-	if (!values)
-		return -ENOMEM;
 	for (p->rep = 1; p->rep <= p->bench->repeat; p->rep++) {
 		p->at = begin;
 		r = sum(p, &values[n]);
@@ -121,11 +117,54 @@ static int over_all(struct parser *p, const char *name, double *ret)
 	if (n == 0)
 		return last;
 	p->at = end;
+	*ret_n = n;
+	return 0;
+}
+
+/* The repetitions of what stands in the parentheses. */
+static int over_all(struct parser *p, const char *name, double *ret)
+{
+	_cleanup_free_ double *values = calloc(p->bench->repeat + 1, sizeof(*values));
+	struct summary summary;
+	size_t n = 0;
+	int r;
+
+	if (!values)
+		return -ENOMEM;
+	r = collect(p, values, &n);
+	if (r < 0)
+		return r;
 	stat_summary(values, n, &summary);
 	*ret = strcmp(name, "median") == 0 ? summary.median
 	       : strcmp(name, "most") == 0 ? values[n - 1]
 					   : values[0];
 	return expect(p, ')');
+}
+
+/* apart(a, b): at most 0 where the repetitions of both are alike. */
+static int apart(struct parser *p, double *ret)
+{
+	_cleanup_free_ double *values = calloc(2 * p->bench->repeat + 2, sizeof(*values));
+	double *a = values, *b = values + p->bench->repeat + 1;
+	struct summary of_a, of_b;
+	size_t n_a = 0, n_b = 0;
+	double gap, medians;
+	int r;
+
+	if (!values)
+		return -ENOMEM;
+	r = collect(p, a, &n_a);
+	r = r < 0 ? r : expect(p, ',');
+	r = r < 0 ? r : collect(p, b, &n_b);
+	r = r < 0 ? r : expect(p, ')');
+	if (r < 0)
+		return r;
+	stat_summary(a, n_a, &of_a);
+	stat_summary(b, n_b, &of_b);
+	gap = fmax(a[0] - b[n_b - 1], b[0] - a[n_a - 1]);
+	medians = fabs(of_a.median - of_b.median) - fmax(a[n_a - 1] - a[0], b[n_b - 1] - b[0]);
+	*ret = fmax(gap, medians);
+	return 0;
 }
 
 static int function(struct parser *p, double *ret)
@@ -142,6 +181,8 @@ static int function(struct parser *p, double *ret)
 		return r;
 	if (strcmp(name, "median") == 0 || strcmp(name, "most") == 0 || strcmp(name, "least") == 0)
 		return over_all(p, name, ret);
+	if (strcmp(name, "apart") == 0)
+		return apart(p, ret);
 	if (strcmp(name, "min") != 0 && strcmp(name, "max") != 0) {
 		snprintf(p->problem, p->size, "there is no function '%s'", name);
 		return -EINVAL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Formulas over what was measured. An expression has numbers, + - * / ( ), min(a, b), max(a, b),
- * references, and median(e), most(e) and least(e), which are over all repetitions.
+ * references, and median(e), most(e), least(e) and apart(e, e), which are over all repetitions.
  *
  * A reference is [TEST setting=value ... KEY], the cell as its group prints it and a key of what it
  * printed, or [KEY] for the cell that the expression is of. Pure, any thread.
