@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # page_reporting_delay_ms: what a guest frees reaches the host sooner with a short delay. The two
-# delays take turns in one guest, and only their ratio counts.
+# delays take turns in one guest, and only their ratio counts. page_reporting_budget: 0 keeps from the
+# host what is freed, however short the delay, and 16 gives it back at once, however long it is.
 
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
@@ -23,21 +24,60 @@ held()
 	awk '/^RssAnon:/ { print $2 }' "/proc/$qemu/status"
 }
 
+# set_parameter NAME VALUE
+set_parameter()
+{
+	lab_ask lazy "echo $2 >$parameters/page_reporting_$1" >/dev/null
+}
+
+# Free pages in the guest.
+reclaim()
+{
+	lab_ask lazy "echo '${shed_mib}M swappiness=0' >/sys/fs/cgroup/memory.reclaim" >/dev/null
+}
+
+# are_gone BEFORE PERCENT: of the pages freed, has the host got back so much since it was BEFORE?
+are_gone()
+{
+	[ $(($1 - $(held))) -ge $((shed_mib * 1024 * $2 / 100)) ]
+}
+
 # shed DELAY: milliseconds from the end of a reclaim until 90 % of it is gone from the host.
 shed()
 {
 	local begin before end
-	lab_ask lazy "echo $1 >$parameters/page_reporting_delay_ms" >/dev/null
+	set_parameter delay_ms "$1"
 	sleep 2
 	before=$(held)
-	lab_ask lazy "echo '${shed_mib}M swappiness=0' >/sys/fs/cgroup/memory.reclaim" >/dev/null
+	reclaim
 	begin=$(now_ms)
 	end=$((begin + 6000))
-	until [ $((before - $(held))) -ge $((shed_mib * 1024 * 9 / 10)) ]; do
+	until are_gone "$before" 90; do
 		[ "$(now_ms)" -lt "$end" ] || break
 		sleep 0.01
 	done
 	echo $(($(now_ms) - begin))
+}
+
+# Free pages while reporting is stopped, wait for many times the delay, and let it go on in one pass.
+stop_and_go()
+{
+	local before end
+	set_parameter delay_ms 100
+	set_parameter budget 0
+	sleep 1
+	before=$(held)
+	reclaim
+	end=$(($(now_ms) + 4000))
+	kept=yes
+	while [ "$(now_ms)" -lt "$end" ]; do
+		! are_gone "$before" 10 || kept=no
+		sleep 0.05
+	done
+	set_parameter delay_ms 60000
+	set_parameter budget 16
+	back=no
+	! until_true 10 are_gone "$before" 90 || back=yes
 }
 
 # median NUMBER...: of five
@@ -72,4 +112,7 @@ echo "# ms at 100: ${short[*]}; at 2000: ${long[*]}"
 check a-short-delay-brings-memory-to-the-host-sooner \
 	test $(($(median "${short[@]}") * 3)) -lt "$(median "${long[@]}")"
 check a-short-delay-brings-it-within-a-second test "$(median "${short[@]}")" -lt 1000
+stop_and_go
+check a-budget-of-nothing-keeps-what-is-freed test "$kept" = yes
+check a-budget-starts-a-pass-whatever-the-delay test "$back" = yes
 exit $fail
