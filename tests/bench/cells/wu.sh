@@ -13,11 +13,13 @@
 
 cells_wu()
 {
-	local level period test
-	# Level 2 is about MGLRU, where levels 0 and 1 are the same.
+	local level lru period test
+	# Under MGLRU levels 0 and 1 are the same. Level 2 is most of all about MGLRU, but not only: in
+	# the classic LRU a folio also counts as text when it was referenced while its rmap was contended,
+	# or through a mapping that isn't executable. One test shows that it does no harm there.
 	for test in wu-streaming wu-apps nai-xia; do
-		for level in 0 1 3; do
-			echo "$test lru=0 level=$level"
+		for level in 0 1 2 3; do
+			[ "$level" = 2 ] && [ "$test" != wu-streaming ] || echo "$test lru=0 level=$level"
 		done
 		for level in 1 2 3; do
 			echo "$test lru=7 level=$level"
@@ -36,6 +38,9 @@ cells_wu()
 	done
 	for level in 1 3; do
 		echo "near-oom lru=7 level=$level"
+		for lru in 0 7; do
+			echo "all-text lru=$lru level=$level"
+		done
 	done
 }
 
@@ -46,7 +51,7 @@ wu_begin()
 		echo ${lru:-7} >/sys/kernel/mm/lru_gen/enabled || exit 1
 		[ ${level:-1} = keep ] || echo ${level:-1} >/proc/sys/vm/exec_protect || exit 1
 		exec-rounds --generate ${text:-16} /data/text
-		cp /data/text /data/text.control
+		[ ${control:-1} = 0 ] || cp /data/text /data/text.control
 		sync
 		echo 3 >/proc/sys/vm/drop_caches
 	END
@@ -120,6 +125,17 @@ cell_hog()
 cell_near_oom()
 {
 	VM_SWAP=0 memory=${memory:-136} text=${text:-32} hog=${hog:-82} period=${period:-2} control=0 cell_hog
+}
+
+# No swap, no hog, and text that is larger than all memory, which two processes call at once: is
+# there progress where there is nothing but text to take? It is called, so that it is text that the
+# processes run.
+cell_all_text()
+{
+	VM_SWAP=0 vm_run "${memory:-64}" exec-rounds < <(
+		text=${text:-72} control=0 wu_begin
+		echo "exec-rounds --text ${text:-72} --rounds ${rounds:-4} --period 0 /data/text"
+	)
 }
 
 # The desktop: programs with files and text of their own, executed one after another, and all visited
