@@ -101,6 +101,12 @@ judge 5 "$alike"
 check medians-further-apart-than-the-ranges-are-apart said 'MISS  alike: 310 ('
 judge 5 'half: apart([test level=0 lost]) <= 0'
 check half-a-comparison-is-an-error status 2
+runs 'test level=0' lost 100 200 300 400 500 >"$work/results"
+runs 'test level=1' lost 460 480 - 700 800 >>"$work/results"
+judge 5 "$alike"
+check a-comparison-is-of-as-many-repetitions-as-the-fewer said 'n=4, 87.5 %), too few repetitions'
+judge 5 'most: most([test level=1 lost]) = 800'
+check the-most-of-four-repetitions-meets-nothing said 'n=4, 87.5 %), too few repetitions'
 runs 'test level=0' lost - - - - - >>"$work/results"
 judge 5 "$alike"
 check what-has-no-result-is-not-alike said 'MISS  alike: no result'
@@ -168,7 +174,10 @@ check a-record-that-is-none-is-an-error status 2
 judge 1 'second: [test level=0 start#2.ms] - [test level=0 start.ms] = 2'
 check the-second-line-of-a-name-has-a-number said 'second: 2 (2..2'
 judge 1 'twice: [test level=0 ms] = 7'
-check a-key-of-two-lines-is-none said 'more than one'
+check a-key-of-two-lines-is-an-error status 2
+check and-its-cell-is-named said "'test level=0' printed more than one 'ms' in repetition 1"
+judge 1 "$none" 'cells test' 'column ms [ms]'
+check a-column-of-two-lines-is-an-error status 2
 
 runs 'test level=0' lost 1 2 3 4 5 >"$work/results"
 runs 'test level=1' lost 6 7 8 9 10 >>"$work/results"

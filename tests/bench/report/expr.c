@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct parser {
 	const struct cell *own;
 	const char *at;
 	size_t rep;
+	size_t least; /* repetitions that a function over all of them has found */
 	int depth;
 	char *problem;
 	size_t size;
@@ -85,12 +87,13 @@ static int reference(struct parser *p, double *ret)
 		return -ENODATA;
 	}
 	r = run_value(run, key, ret);
-	if (r < 0) {
-		snprintf(p->problem, p->size, "'%s' %s '%s' in repetition %zu", cell->name,
-			 r == -ENOENT ? "printed no" : "printed more than one", key, p->rep);
-		return -ENODATA;
-	}
-	return 0;
+	if (r == 0)
+		return 0;
+	snprintf(p->problem, p->size, "'%s' printed %s '%s' in repetition %zu%s", cell->name,
+		 r == -ENOENT ? "no" : "more than one", key, p->rep,
+		 r == -ENOENT ? "" : ", it has to be NAME.key");
+	/* What was not measured can be absent; a key that means nothing is wrong. */
+	return r == -ENOENT ? -ENODATA : -EINVAL;
 }
 
 /* An expression in all repetitions that have it; the position is behind it on return. */
@@ -117,6 +120,7 @@ static int collect(struct parser *p, double *values, size_t *ret_n)
 	if (n == 0)
 		return last;
 	p->at = end;
+	p->least = n < p->least ? n : p->least;
 	*ret_n = n;
 	return 0;
 }
@@ -263,12 +267,20 @@ static int sum(struct parser *p, double *ret)
 	return r;
 }
 
-int expr_value(const struct bench *bench, const struct cell *own, const char *text, size_t rep,
-	       double *ret, char *problem, size_t size)
+/*
+ * The value in one repetition, with the errors of expr_summary(); *least becomes at most what functions
+ * over all repetitions have found.
+ */
+static int value_of(const struct bench *bench, const struct cell *own, const char *text, size_t rep,
+		    double *ret, size_t *least, char *problem, size_t size)
 {
-	struct parser p = {
-		.bench = bench, .own = own, .at = text, .rep = rep, .problem = problem, .size = size
-	};
+	struct parser p = { .bench = bench,
+			    .own = own,
+			    .at = text,
+			    .rep = rep,
+			    .least = *least,
+			    .problem = problem,
+			    .size = size };
 	double value = 0;
 	int r;
 
@@ -284,8 +296,10 @@ int expr_value(const struct bench *bench, const struct cell *own, const char *te
 		snprintf(problem, size, "nothing divided by nothing in repetition %zu", rep);
 		return -ENODATA;
 	}
-	if (r == 0)
+	if (r == 0) {
 		*ret = value;
+		*least = p.least;
+	}
 	return r;
 }
 
@@ -293,14 +307,14 @@ int expr_summary(const struct bench *bench, const struct cell *own, const char *
 		 struct summary *ret, double *ret_values, char *problem, size_t size)
 {
 	_cleanup_free_ double *values = calloc(bench->repeat + 1, sizeof(*values));
+	size_t n = 0, least = SIZE_MAX;
 	char why[256] = "";
-	size_t n = 0;
 	int r;
 
 	if (!values)
 		return -ENOMEM;
 	for (size_t rep = 1; rep <= bench->repeat; rep++) {
-		r = expr_value(bench, own, text, rep, &values[n], problem, size);
+		r = value_of(bench, own, text, rep, &values[n], &least, problem, size);
 		if (r == -EINVAL)
 			return r;
 		if (r == 0)
@@ -311,6 +325,8 @@ int expr_summary(const struct bench *bench, const struct cell *own, const char *
 	snprintf(problem, size, "%s", why);
 	if (n == 0)
 		return -ENODATA;
+	/* What is over all repetitions is the same in each, however few there are. */
+	n = least < n ? least : n;
 	if (ret_values)
 		memcpy(ret_values, values, n * sizeof(*values));
 	stat_summary(values, n, ret);

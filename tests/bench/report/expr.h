@@ -13,20 +13,14 @@
 #include "tests/bench/report/stat.h"
 
 /**
- * expr_value() - the value of an expression in one repetition.
+ * expr_summary() - the median and interval over all repetitions in which an expression has a value.
+ * Where median() and its like are over fewer repetitions, so many count.
  * @own: the cell of [KEY], or NULL.
- *
- * Return: 0; -ENODATA when something that it refers to was not measured in that repetition; -EINVAL
- * when the expression is wrong or refers to what does not exist. Why is in @problem.
- */
-int expr_value(const struct bench *bench, const struct cell *own, const char *text, size_t rep,
-	       double *ret, char *problem, size_t size);
-
-/**
- * expr_summary() - the median and interval over all repetitions in which it has a value.
  * @ret_values: where not NULL, the values; room for bench->repeat.
  *
- * Return: as expr_value(); -ENODATA when no repetition has a value.
+ * Return: 0; -ENODATA when in no repetition all that it refers to was measured; -EINVAL when the
+ * expression is wrong, refers to what does not exist, or by its key alone to what several lines have.
+ * Why is in @problem.
  */
 int expr_summary(const struct bench *bench, const struct cell *own, const char *text,
 		 struct summary *ret, double *ret_values, char *problem, size_t size);
