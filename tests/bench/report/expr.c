@@ -149,14 +149,15 @@ static int over_all(struct parser *p, const char *name, double *ret)
 static int apart(struct parser *p, double *ret)
 {
 	_cleanup_free_ double *values = calloc(2 * p->bench->repeat + 2, sizeof(*values));
-	double *a = values, *b = values + p->bench->repeat + 1;
+	double *a, *b, gap, medians;
 	struct summary of_a, of_b;
 	size_t n_a = 0, n_b = 0;
-	double gap, medians;
 	int r;
 
 	if (!values)
 		return -ENOMEM;
+	a = values;
+	b = values + p->bench->repeat + 1;
 	r = collect(p, a, &n_a);
 	r = r < 0 ? r : expect(p, ',');
 	r = r < 0 ? r : collect(p, b, &n_b);
