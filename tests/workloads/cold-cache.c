@@ -14,20 +14,6 @@ enum { CACHE, HOT, ANON, PERIOD, SEED, N_OPTIONS };
 
 static const char cold_file[] = "/data/cold";
 
-static const unsigned char *map_hot(uint64_t size)
-{
-	int fd = open(cold_file, O_RDONLY | O_CLOEXEC);
-	void *hot;
-
-	if (fd < 0)
-		work_die("%s: %s", cold_file, strerror(errno));
-	hot = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	if (hot == MAP_FAILED)
-		work_die("%s: %s", cold_file, strerror(errno));
-	close(fd);
-	return hot;
-}
-
 static void run_rounds(const unsigned char *hot, uint32_t n, uint64_t k, uint64_t start,
 		       const struct work_option *options)
 {
@@ -65,7 +51,7 @@ int main(int argc, char **argv)
 		work_die("cold-cache: --hot is a part of --cache");
 	work_read_file(cold_file, 0, options[CACHE].value * WORK_MIB);
 	work_cold_anon(options[ANON].value * WORK_MIB, options[SEED].value);
-	hot = map_hot(options[HOT].value * WORK_MIB);
+	hot = work_map_file(cold_file, options[HOT].value * WORK_MIB, PROT_READ, MAP_SHARED);
 	start = work_now_usec() + options[PERIOD].value * 1000;
 	for (uint64_t k = 0; k < 2; k++)
 		if (fork() == 0)

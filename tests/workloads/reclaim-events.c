@@ -48,13 +48,7 @@ static struct events since(const struct events *before)
 
 static unsigned char *map_file(const char *path, int prot)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *p = mmap(NULL, PAGES * WORK_PAGE, prot, MAP_PRIVATE, fd, 0);
-
-	if (fd < 0 || p == MAP_FAILED)
-		work_die("%s: %s", path, strerror(errno));
-	close(fd);
-	return p;
+	return work_map_file(path, PAGES * WORK_PAGE, prot, MAP_PRIVATE);
 }
 
 /* Without readahead each missing page is a fault; but reclaim doesn't look at its accesses then. */

@@ -74,16 +74,7 @@ static inline void text_generate(const char *path, uint64_t size)
 /* Not MADV_RANDOM: the kernel ignores the accesses to such a mapping when it ages pages. */
 static inline unsigned char *text_map(const char *path, uint64_t size, int prot)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *text;
-
-	if (fd < 0)
-		work_die("%s: %s", path, strerror(errno));
-	text = mmap(NULL, size, prot, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
-		work_die("%s: %s", path, strerror(errno));
-	close(fd);
-	return text;
+	return work_map_file(path, size, prot, MAP_PRIVATE);
 }
 
 /* Call the function in a page; its mapping must be PROT_EXEC. */

@@ -119,6 +119,21 @@ static inline unsigned char *work_map(uint64_t size)
 	return p;
 }
 
+/* The beginning of a file; @prot and @flags are those of mmap(). */
+static inline unsigned char *work_map_file(const char *path, uint64_t size, int prot, int flags)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	void *p;
+
+	if (fd < 0)
+		work_die("%s: %s", path, strerror(errno));
+	p = mmap(NULL, size, prot, flags, fd, 0);
+	if (p == MAP_FAILED)
+		work_die("%s: %s", path, strerror(errno));
+	close(fd);
+	return p;
+}
+
 /* Fill a page so that it is neither zero nor equal to another one, and can be checked. */
 static inline void work_fill_page(unsigned char *page, uint64_t tag)
 {
