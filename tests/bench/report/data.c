@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/util/cleanup.h"
+#include "tests/bench/report/lines.h"
 
 #define MAX_REPETITIONS 1000
 
@@ -60,34 +61,10 @@ void bench_done(struct bench *bench)
 	*bench = (struct bench){ .n_cells = 0 };
 }
 
-/* Call @take for every line of a file, without its end. */
-static int each_line(struct bench *bench, const char *path,
-		     int (*take)(struct bench *, char *line, char *problem, size_t size),
-		     char *problem, size_t size)
+static int add_cell(void *arg, char *line, char *problem, size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_free_ char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
-	int r;
+	struct bench *bench = arg;
 
-	if (!file) {
-		r = -errno;
-		snprintf(problem, size, "%s: %s", path, strerror(errno));
-		return r;
-	}
-	while ((n = getline(&line, &room, file)) > 0) {
-		if (line[n - 1] == '\n')
-			line[n - 1] = '\0';
-		r = line[0] && line[0] != '#' ? take(bench, line, problem, size) : 0;
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int add_cell(struct bench *bench, char *line, char *problem, size_t size)
-{
 	if (bench_cell(bench, line)) {
 		snprintf(problem, size, "the cell '%s' is there twice", line);
 		return -EEXIST;
@@ -97,9 +74,9 @@ static int add_cell(struct bench *bench, char *line, char *problem, size_t size)
 	return 0;
 }
 
-static int want_cell(struct bench *bench, char *line, char *problem, size_t size)
+static int want_cell(void *arg, char *line, char *problem, size_t size)
 {
-	struct cell *cell = bench_cell(bench, line);
+	struct cell *cell = bench_cell(arg, line);
 
 	if (!cell) {
 		snprintf(problem, size, "there is no cell '%s'", line);
@@ -158,7 +135,7 @@ static void add_values(struct run *run, char *text)
 	}
 }
 
-static int add_result(struct bench *bench, char *line, char *problem, size_t size)
+static int add_result(void *arg, char *line, char *problem, size_t size)
 {
 	char *rep_text = strchr(line, '\t'), *text = rep_text ? strchr(rep_text + 1, '\t') : NULL;
 	struct cell *cell;
@@ -175,7 +152,7 @@ static int add_result(struct bench *bench, char *line, char *problem, size_t siz
 		snprintf(problem, size, "'%s' is no line of a record", line);
 		return -EINVAL;
 	}
-	cell = bench_cell(bench, line);
+	cell = bench_cell(arg, line);
 	if (!cell)
 		return 0;
 	run = make_run(cell, rep);
@@ -193,17 +170,17 @@ static int add_result(struct bench *bench, char *line, char *problem, size_t siz
 
 int bench_catalogue(struct bench *bench, const char *path, char *problem, size_t size)
 {
-	return each_line(bench, path, add_cell, problem, size);
+	return lines_each(path, add_cell, bench, problem, size);
 }
 
 int bench_wanted(struct bench *bench, const char *path, char *problem, size_t size)
 {
-	return each_line(bench, path, want_cell, problem, size);
+	return lines_each(path, want_cell, bench, problem, size);
 }
 
 int bench_results(struct bench *bench, const char *path, char *problem, size_t size)
 {
-	return each_line(bench, path, add_result, problem, size);
+	return lines_each(path, add_result, bench, problem, size);
 }
 
 const struct run *cell_run(const struct cell *cell, size_t rep)

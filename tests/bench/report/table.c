@@ -8,6 +8,7 @@
 
 #include "daemon/util/cleanup.h"
 #include "tests/bench/report/expr.h"
+#include "tests/bench/report/lines.h"
 
 #define LABEL 256
 
@@ -130,36 +131,32 @@ static int directive(struct table *table, const struct bench *bench, char *line)
 	return -EINVAL;
 }
 
+struct reading {
+	struct table *table;
+	const struct bench *bench;
+};
+
+static int take_directive(void *arg, char *line, char *why, size_t size)
+{
+	const struct reading *reading = arg;
+	int r = directive(reading->table, reading->bench, line);
+
+	if (r < 0)
+		snprintf(why, size, "'%s': %s", line,
+			 r == -ENOENT  ? "there is no such cell"
+			 : r == -E2BIG ? "too many"
+				       : "what is that?");
+	return r;
+}
+
 int table_read(struct table *table, const struct bench *bench, const char *path, char *problem,
 	       size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_free_ char *line = NULL;
+	struct reading reading = { .table = table, .bench = bench };
 	const char *base = strrchr(path, '/');
-	size_t room = 0;
-	ssize_t n;
-	int number = 0, r;
 
 	*table = (struct table){ .name = copy(base ? base + 1 : path), .title = copy("") };
-	if (!file) {
-		r = -errno;
-		snprintf(problem, size, "%s: %s", path, strerror(errno));
-		return r;
-	}
-	while ((n = getline(&line, &room, file)) > 0) {
-		number++;
-		while (n > 0 && (line[n - 1] == '\n' || line[n - 1] == ' '))
-			line[--n] = '\0';
-		r = line[0] && line[0] != '#' ? directive(table, bench, line) : 0;
-		if (r < 0) {
-			snprintf(problem, size, "%s:%d: '%s': %s", path, number, line,
-				 r == -ENOENT  ? "there is no such cell"
-				 : r == -E2BIG ? "too many"
-					       : "what is that?");
-			return r;
-		}
-	}
-	return 0;
+	return lines_each(path, take_directive, &reading, problem, size);
 }
 
 void table_done(struct table *table)

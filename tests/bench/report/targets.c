@@ -7,6 +7,7 @@
 
 #include "daemon/util/cleanup.h"
 #include "tests/bench/report/expr.h"
+#include "tests/bench/report/lines.h"
 #include "tests/bench/report/table.h"
 
 #define ENOUGH 5
@@ -71,9 +72,15 @@ static bool judge(const struct target *target, const struct summary *summary, ch
 	return met;
 }
 
-static int check(const struct bench *bench, char *line, FILE *to, struct verdicts *verdicts,
-		 char *problem, size_t size)
+struct checking {
+	const struct bench *bench;
+	FILE *to;
+	struct verdicts *verdicts;
+};
+
+static int check(void *arg, char *line, char *problem, size_t size)
 {
+	const struct checking *c = arg;
 	struct target target;
 	struct summary summary;
 	char said[256], bound[32];
@@ -84,21 +91,21 @@ static int check(const struct bench *bench, char *line, FILE *to, struct verdict
 		snprintf(problem, size, "it isn't 'name: expression <= bound'");
 		return -EINVAL;
 	}
-	r = expr_summary(bench, NULL, target.expression, &summary, NULL, problem, size);
+	r = expr_summary(c->bench, NULL, target.expression, &summary, NULL, problem, size);
 	if (r < 0 && r != -ENODATA)
 		return r;
-	if (!expr_is_wanted(bench, target.expression)) {
-		verdicts->unasked++;
+	if (!expr_is_wanted(c->bench, target.expression)) {
+		c->verdicts->unasked++;
 		return 0;
 	}
 	if (r == 0)
 		met = judge(&target, &summary, said, sizeof(said));
 	else
 		snprintf(said, sizeof(said), "no result: %.200s", problem);
-	verdicts->met += met;
-	verdicts->missed += !met;
+	c->verdicts->met += met;
+	c->verdicts->missed += !met;
 	format_number(target.bound, bound, sizeof(bound));
-	fprintf(to, "%s  %s: %s, target %s%s %s\n", met ? "PASS" : "MISS", target.name, said,
+	fprintf(c->to, "%s  %s: %s, target %s%s %s\n", met ? "PASS" : "MISS", target.name, said,
 		target.op == '='   ? ""
 		: target.op == '<' ? "<"
 				   : ">",
@@ -109,28 +116,8 @@ static int check(const struct bench *bench, char *line, FILE *to, struct verdict
 int targets_check(const struct bench *bench, const char *path, FILE *to, struct verdicts *ret,
 		  char *problem, size_t size)
 {
-	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	_cleanup_free_ char *line = NULL;
-	char why[256] = "";
-	size_t room = 0;
-	ssize_t n;
-	int number = 0, r;
+	struct checking checking = { .bench = bench, .to = to, .verdicts = ret };
 
 	*ret = (struct verdicts){ .met = 0 };
-	if (!file) {
-		r = -errno;
-		snprintf(problem, size, "%s: %s", path, strerror(errno));
-		return r;
-	}
-	while ((n = getline(&line, &room, file)) > 0) {
-		number++;
-		if (line[n - 1] == '\n')
-			line[n - 1] = '\0';
-		r = line[0] && line[0] != '#' ? check(bench, line, to, ret, why, sizeof(why)) : 0;
-		if (r < 0) {
-			snprintf(problem, size, "%s:%d: %s", path, number, why);
-			return r;
-		}
-	}
-	return 0;
+	return lines_each(path, check, &checking, problem, size);
 }
