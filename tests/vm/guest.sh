@@ -29,9 +29,10 @@ VM_TREE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 VM_BUILD=$(realpath -m "${BALLAST_BUILD:-$VM_TREE/build}")
 VM_KERNEL=
 
-# What the kernel says when something is wrong.
+# What the kernel says when something is wrong. Without the APIC's timer one program of a processor
+# may run until it is done, and tests of several side by side mean nothing.
 VM_SPLAT='BUG:|WARNING:|Bad page|Oops|KASAN:|kernel BUG|corruption|INFO: task|INFO: rcu|rcu: INFO'
-VM_SPLAT+='|general protection|Kernel panic|blocked for more than'
+VM_SPLAT+='|general protection|Kernel panic|blocked for more than|APIC timer disabled'
 
 # vm_kernel [--unpatched]: find the kernel in the cache. BALLAST_KERNEL and BALLAST_KERNEL_UNPATCHED
 # name others.
