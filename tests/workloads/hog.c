@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Anonymous memory that is written over and over, page after page. Ends by SIGTERM and says how many
- * pages it has touched since all of it was there, in how many milliseconds, and whether each page was
- * as it had been left.
+ * Anonymous memory that is written over and over, in pages picked at random. Ends by SIGTERM and says
+ * how many pages it has touched since all of it was there, in how many milliseconds, and whether each
+ * page was as it had been left. (Page after page, memory that just doesn't fit would be swapped out
+ * altogether, each page just before its turn: what a page costs that others keep could not be seen.)
  *
  *	hog [--mib N] [--think USEC] [--seed N]
  *
@@ -66,24 +67,30 @@ int main(int argc, char **argv)
 		[SEED] = { "--seed", 1 },
 	};
 	const struct sigaction action = { .sa_handler = end };
-	uint64_t pages, touches = 0, wrong = 0, slept = 0, begin, usec;
+	uint64_t pages, touches = 0, wrong = 0, slept = 0, begin, usec, random;
 	struct rusage before, after;
 	unsigned char *memory;
+	uint64_t *touched;
 	struct tlb tlb;
 
 	work_options(argc, argv, options, N_OPTIONS, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	pages = options[MIB].value * WORK_MIB / WORK_PAGE;
+	random = options[SEED].value;
+	touched = calloc(pages, sizeof(*touched));
+	if (!touched)
+		work_die("no memory");
 	tlb_init(&tlb);
 	memory = fill(pages, options[SEED].value);
 	work_say("ready hog");
 	getrusage(RUSAGE_SELF, &before);
 	begin = work_now_usec();
 	for (; !ended; touches++) {
-		uint64_t *counter = counter_of(memory, touches % pages);
+		uint64_t page = work_random(&random) % pages;
+		uint64_t *counter = counter_of(memory, page);
 
-		wrong += *counter != touches / pages;
-		*counter = touches / pages + 1;
+		wrong += *counter != touched[page];
+		*counter = ++touched[page];
 		if (touches % FORGET_PAGES == 0)
 			tlb_forget(&tlb);
 		if (options[THINK].value && touches % THINK_PAGES == 0)
@@ -91,6 +98,7 @@ int main(int argc, char **argv)
 	}
 	usec = work_now_usec() - begin;
 	getrusage(RUSAGE_SELF, &after);
+	free(touched);
 	work_say("hog touches=%llu pages=%llu ms=%llu busy_ms=%llu majflt=%ld wrong=%llu",
 		 (unsigned long long)touches, (unsigned long long)pages,
 		 (unsigned long long)usec / 1000, (unsigned long long)(usec - slept) / 1000,

@@ -108,23 +108,21 @@ cell_wu_streaming()
 	)
 }
 
-# Anonymous memory that wants more than there is, with swap, beside the same text. In 136 MiB, as the
-# kernel and the initramfs take some: in 128 MiB level 1 loses nearly all text, and there is little
-# left to compare. The hog's pace is the host's: level 1 loses a third on a busy one, more on a quiet.
+# Anonymous memory that wants more than there is, with swap, beside the same text: level 1 loses a
+# fifth to a third of it in a round.
 cell_hog()
 {
-	vm_run "${memory:-136}" exec-rounds hog < <(
+	vm_run "${memory:-128}" exec-rounds hog < <(
 		wu_begin
 		wu_beside command hog --mib "${hog:-95}" --think "${think:-10000}"
 	)
 }
 
-# No swap, and text and anonymous memory that only just don't fit: is there progress, and does
-# anything die? In 136 MiB some 24 of the 32 MiB of text find room; text that never gave way would
-# have the hog killed.
+# No swap, and text and anonymous memory that don't fit: is there progress, and does anything die?
+# Some 16 of the 32 MiB of text find room; text that never gave way would have the hog killed.
 cell_near_oom()
 {
-	VM_SWAP=0 memory=${memory:-136} text=${text:-32} hog=${hog:-82} period=${period:-2} control=0 cell_hog
+	VM_SWAP=0 text=${text:-32} hog=${hog:-82} period=${period:-2} control=0 cell_hog
 }
 
 # No swap, no hog, and text that is larger than all memory, which two processes call at once: is
