@@ -95,15 +95,15 @@ wu_beside()
 }
 
 # The file server: reads of 110 pages at a stride of 100, at a rate that a disk could have, beside
-# text that is in use every 140 MiB, which is 4 s. Both keep step, so that a busy host changes
+# text that is in use every 160 MiB, which is 4 s. Both keep step, so that a busy host changes
 # nothing. "control_" is a twin of the text, mapped but not executable. The first rounds don't count:
 # text that has just been mapped is the oldest of a list of active pages that is still small.
 cell_wu_streaming()
 {
-	local warm=${warm:-3} every=${every:-140}
+	local warm=${warm:-3} every=${every:-160}
 	vm_run "${memory:-128}" exec-rounds wu-stream < <(
 		wu_begin
-		wu_beside text wu-stream --rate "${rate:-35}" --stride "${stride:-100}" \
+		wu_beside text wu-stream --rate "${rate:-40}" --stride "${stride:-100}" \
 			--every "$every"
 	)
 }
