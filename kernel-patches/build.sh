@@ -32,7 +32,7 @@ recipe=(KBUILD_BUILD_USER=ballast KBUILD_BUILD_HOST=ballast
 compiler=gcc
 
 # About how many objects a build has, for the progress line only.
-expected_objects=1139
+expected_objects=1142
 
 # The kind of debug kernel, or nothing.
 debug=

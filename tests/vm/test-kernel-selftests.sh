@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
 # The kselftests that come with the kernel's series (tools/testing/selftests/mm), in a guest with
-# that kernel, under both LRUs. A test that is skipped has failed: the guest has all that they want.
+# that kernel, under both LRUs. A test that is skipped has failed: the guest has all that they want,
+# and a device that reports free pages.
 
 set -uo pipefail
 # shellcheck source=tests/vm/guest.sh
@@ -21,7 +22,7 @@ mkdir "$work/workloads"
 ln -s "$selftests"/* "$VM_BUILD/workloads/tsc-khz" "$work/workloads/"
 
 # shellcheck disable=SC2086 # a list of names
-VM_BUILD=$work vm_run 256 $names <<-END >"$work/out"
+VM_BUILD=$work VM_QEMU="-device virtio-balloon-pci,free-page-reporting=on" vm_run 256 $names <<-END >"$work/out"
 	cd /data
 	for lru in 0 7; do
 		echo \$lru >/sys/kernel/mm/lru_gen/enabled

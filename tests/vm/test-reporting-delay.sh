@@ -3,6 +3,7 @@
 # page_reporting_delay_ms: what a guest frees reaches the host sooner with a short delay. The two
 # delays take turns in one guest, and only their ratio counts. page_reporting_budget: 0 keeps from the
 # host what is freed, however short the delay, and 16 gives it back at once, however long it is.
+# pgreported counts what has gone.
 
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
@@ -40,6 +41,12 @@ reclaim()
 are_gone()
 {
 	[ $(($1 - $(held))) -ge $((shed_mib * 1024 * $2 / 100)) ]
+}
+
+# Pages that the guest has reported, as it says itself.
+reported()
+{
+	lab_ask lazy 'grep ^pgreported /proc/vmstat' | awk '{ print $2 }'
 }
 
 # shed DELAY: milliseconds from the end of a reclaim until 90 % of it is gone from the host.
@@ -104,13 +111,17 @@ lab_ask lazy "echo 2 >$parameters/page_reporting_order; echo 2 >/proc/sys/vm/laz
 lab_ask lazy "echo 1000 >/proc/sys/vm/percpu_pagelist_high_fraction" >/dev/null
 short=()
 long=()
+begin_reported=$(reported)
 for _ in 1 2 3 4 5; do
 	short+=("$(shed 100)")
 	long+=("$(shed 2000)")
 done
+pages=$(($(reported) - begin_reported))
 echo "# ms at 100: ${short[*]}; at 2000: ${long[*]}"
 check a-short-delay-brings-memory-to-the-host-sooner \
 	test $(($(median "${short[@]}") * 3)) -lt "$(median "${long[@]}")"
+echo "# $pages pages reported of $((10 * shed_mib * 256)) that were shed"
+check what-reaches-the-host-is-counted test "$pages" -ge $((10 * shed_mib * 256 * 9 / 10))
 check a-short-delay-brings-it-within-a-second test "$(median "${short[@]}")" -lt 1000
 stop_and_go
 check a-budget-of-nothing-keeps-what-is-freed test "$kept" = yes
