@@ -343,6 +343,7 @@ static void apply_knob(struct loader *loader, const struct key *profile_key, int
 		.min = knob_infos[knob].min,
 		.max = knob_infos[knob].max,
 	};
+	char shown[SHOWN_MAX];
 	uint64_t value;
 	bool percent;
 
@@ -353,6 +354,10 @@ static void apply_knob(struct loader *loader, const struct key *profile_key, int
 	} else if (word_index(node->text, profile_key->words) >= 0) {
 		profile->present &= ~(UINT32_C(1) << knob);
 		profile->value[knob] = 0;
+	} else if (node->text[0] < '0' || node->text[0] > '9') {
+		printable(node->text, sizeof(shown), shown);
+		ERROR(loader, node->place, path, "expected a whole number or %s, found \"%s\"",
+		      profile_key->words[0], shown);
 	} else if (read_number(loader, &key, node, path, &value, &percent)) {
 		knob_put(profile, (enum knob_id)knob, value);
 	}
