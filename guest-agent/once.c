@@ -99,7 +99,7 @@ static void print_setting(const struct view *view, int id)
 	uint64_t own = view->hello.own.value[id], now = view->hello.now.value[id];
 
 	if (!knob_has(&view->hello.now, id)) {
-		dprintf(view->fd, "  %-29s %5s  this kernel has none\n", knob_infos[id].name, "-");
+		dprintf(view->fd, "  %-29s %5s  not there\n", knob_infos[id].name, "-");
 		return;
 	}
 	dprintf(view->fd, "  %-29s %5llu", knob_infos[id].name, (unsigned long long)now);

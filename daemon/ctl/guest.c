@@ -273,7 +273,7 @@ static const char *setting_note(struct json_object *guest, const char *name,
 	uint64_t now, wanted;
 
 	if (!json_number(own, name, &now))
-		return "not in this kernel";
+		return "not there";
 	if (json_has_word(guest, "capabilities", "profile") &&
 	    !json_has_word(guest, "settable", name))
 		return "kept by the guest";

@@ -124,7 +124,7 @@ check one-guest-with-what-its-agent-can has 'can sample, profile, shed, reclaim,
 matches() { grep -qE -- "$1" <<<"$out"; }
 check a-setting-in-force-beside-the-guests-own-and-what-is-asked matches '^  lazyfree_first +2 +0 +2$'
 check a-level-that-the-kernel-lacks-is-told matches '^  exec_protect +1 +1 +2  not as asked$'
-check a-setting-that-the-kernel-lacks-is-told matches '^  reporting_budget +- +- +4  not in this kernel$'
+check a-setting-that-the-kernel-lacks-is-told matches '^  reporting_budget +- +- +4  not there$'
 check a-setting-that-the-owner-keeps-is-told matches '^  swappiness +60 +60 +10  kept by the guest$'
 check a-setting-of-any-size-fits matches '^  reporting_order +>9999999 +>9999999 +-$'
 ask status 00112233-4455-6677-8899-aabbccddee05
