@@ -2,18 +2,22 @@
 #include "guest-agent/agent.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "guest-agent/notify.h"
 #include "guest-agent/util.h"
 
-#define READS_A_TURN 16
-#define US_A_MS	     1000
+#define READS_A_TURN	16
+#define US_A_MS		1000
+#define AGENT_LOCK_FILE KNOBS_STATE_DIR "/lock"
 
 static int watch(int epoll_fd, int fd, uint32_t events)
 {
@@ -51,11 +55,62 @@ static int open_loop(struct agent *agent)
 	return watch(agent->epoll_fd, agent->trigger.fd, EPOLLPRI);
 }
 
+/*
+ * A second agent would take the first one's settings for those of one that crashed, and restore
+ * them at its end. Where there is no place for the lock there is none for the note of own values
+ * either, and nothing is set.
+ */
+static int lock(struct agent *agent, char *ret_error, size_t error_size)
+{
+	char path[AGENT_PATH_MAX];
+
+	if (root_path(agent->root, KNOBS_STATE_DIR, path) == 0)
+		(void)mkdir(path, 0755);
+	if (root_path(agent->root, AGENT_LOCK_FILE, path) < 0)
+		return 0;
+	agent->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (agent->lock_fd < 0 || flock(agent->lock_fd, LOCK_EX | LOCK_NB) == 0 ||
+	    errno != EWOULDBLOCK)
+		return 0;
+	(void)snprintf(ret_error, error_size,
+		       "another ballast-agent runs (it holds %s); --once works beside it", path);
+	return -EBUSY;
+}
+
+static void tell_restored(struct agent *agent, int r)
+{
+	/* A setting that isn't there any more has no value to be given back. */
+	if (!knobs_changed(&agent->knobs))
+		r = 0;
+	if (r < 0 && r != agent->restore_told)
+		dprintf(STDERR_FILENO,
+			"ballast-agent: a setting's own value can't be restored: %s; "
+			"ballast-agent --once names it\n",
+			strerror(-r));
+	agent->restore_told = r;
+}
+
+void agent_restore(struct agent *agent)
+{
+	tell_restored(agent, knobs_restore(&agent->knobs));
+}
+
+/* What an agent before us has set stays, for the host to renew, as far as the owner permits it. */
+static void load_settings(struct agent *agent)
+{
+	if (!knobs_load(&agent->knobs, agent->root, agent->config.keep))
+		return;
+	if (agent->config.allow & WIRE_CAP_PROFILE)
+		tell_restored(agent, knobs_restore_kept(&agent->knobs));
+	else
+		agent_restore(agent);
+}
+
 int agent_init(struct agent *agent, char *ret_error, size_t error_size)
 {
 	int r;
 
-	agent->epoll_fd = agent->signal_fd = agent->trigger.fd = -1;
+	agent->epoll_fd = agent->signal_fd = agent->trigger.fd = agent->lock_fd = -1;
 	agent->interval_ms = AGENT_INTERVAL_MS;
 	agent->shed.root = agent->root;
 	agent->session.lease_us = (uint64_t)WIRE_LEASE_DEFAULT_MS * US_A_MS;
@@ -68,7 +123,10 @@ int agent_init(struct agent *agent, char *ret_error, size_t error_size)
 			       agent->root, strerror(-r));
 		return r;
 	}
-	(void)knobs_load(&agent->knobs, agent->root, agent->config.keep);
+	r = lock(agent, ret_error, error_size);
+	if (r < 0)
+		return r;
+	load_settings(agent);
 	(void)trigger_arm(&agent->trigger, agent->root);
 	r = open_loop(agent);
 	if (r < 0)
@@ -86,6 +144,8 @@ void agent_deinit(struct agent *agent)
 		(void)close(agent->signal_fd);
 	if (agent->epoll_fd >= 0)
 		(void)close(agent->epoll_fd);
+	if (agent->lock_fd >= 0)
+		(void)close(agent->lock_fd);
 }
 
 /* Read what the host sent, not more than some at a time. Return: whether there may be more. */
@@ -244,7 +304,7 @@ int agent_run(struct agent *agent)
 		r = wait_events(agent, timeout_ms(turn(agent)));
 	} while (r == 0);
 	(void)notify_send("STOPPING=1");
-	(void)knobs_restore(&agent->knobs);
+	agent_restore(agent);
 	if (agent->port.state == PORT_UP)
 		session_bye(agent, WIRE_BYE_STOP);
 	return r < 0 ? r : 0;

@@ -54,6 +54,8 @@ struct agent {
 	int epoll_fd, signal_fd;
 	uint64_t watchdog_us, next_watchdog_us;
 	int told; /* what was last said of the port: 2 serving, 1 waiting, or why it is closed */
+	int restore_told; /* why own values could not be restored, said last; 0: they could */
+	int lock_fd; /* held as long as we run: one agent a guest */
 };
 
 /**
@@ -73,6 +75,11 @@ int agent_init(struct agent *agent, char *ret_error, size_t error_size);
 int agent_run(struct agent *agent);
 
 void agent_deinit(struct agent *agent);
+
+/**
+ * agent_restore() - give every setting its own value back, and say on stderr if that can't be.
+ */
+void agent_restore(struct agent *agent);
 
 /* Between the loop and the frames: session.c. */
 

@@ -82,6 +82,9 @@ static int write_state(const char *root, const char *text)
 		return -errno;
 	if (write(fd, text, strlen(text)) != (ssize_t)strlen(text))
 		r = errno ? -errno : -EIO;
+	/* Whatever the umask: who looks with --once may know what is the guest's own. */
+	if (r == 0 && fchmod(fd, 0644) < 0)
+		r = -errno;
 	if (close(fd) < 0 && r == 0)
 		r = -errno;
 	if (r == 0 && rename(aside, path) < 0)
@@ -184,9 +187,11 @@ uint64_t knobs_writable(const struct knobs *knobs)
 	uint64_t bits = 0;
 
 	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		uint64_t now;
 		int fd;
 
-		if (knobs->keep >> i & 1)
+		/* Without its device the order of reporting reads -1, and can't be set. */
+		if (knobs->keep >> i & 1 || read_number(knobs->root, knob_infos[i].path, &now) < 0)
 			continue;
 		fd = root_open(knobs->root, knob_infos[i].path, O_WRONLY);
 		if (fd < 0)
@@ -258,7 +263,9 @@ static int restore_one(struct knobs *knobs, enum knob_id id)
 	r = read_number(knobs->root, knob_infos[id].path, &now);
 	if (r == 0 && is_ours(knobs, id, now))
 		r = write_knob(knobs, id, knobs->own.value[id]);
-	forget(knobs, id);
+	/* What could not be restored is still to be: its own value must not be lost. */
+	if (r == 0 || r == -ENOENT)
+		forget(knobs, id);
 	return r;
 }
 
@@ -274,15 +281,17 @@ int knobs_apply(struct knobs *knobs, const struct profile *profile, uint64_t *re
 			r = set_one(knobs, i, profile->value[i]);
 		else
 			r = restore_one(knobs, i);
+		/* The change is made: what was before it is of no use any more. */
+		if (r == 0)
+			knob_drop(&knobs->was, i);
 		if (r == 0 && knob_has(profile, i) && kept)
 			r = -EPERM;
 		if (r == 0 && knob_has(profile, i) && knobs->set.value[i] == profile->value[i])
 			done |= wire_knob_bit(i);
-		if (r < 0 && first == 0)
+		/* That there is no room is what has to be known: it may pass, the others don't. */
+		if (r < 0 && (first == 0 || r == -ENOSPC))
 			first = r;
 	}
-	/* All changes are made: what was before them is of no use any more. */
-	knobs->was = (struct profile){ 0 };
 	r = save(knobs);
 	*ret_done = done;
 	return first < 0 ? first : r;
@@ -294,4 +303,19 @@ int knobs_restore(struct knobs *knobs)
 	uint64_t done;
 
 	return knobs_apply(knobs, &nothing, &done);
+}
+
+int knobs_restore_kept(struct knobs *knobs)
+{
+	int r, first = 0;
+
+	for (int i = 0; i < KNOB_MAX_ID; i++) {
+		if (!(knobs->keep >> i & 1))
+			continue;
+		r = restore_one(knobs, i);
+		if (r < 0 && first == 0)
+			first = r;
+	}
+	r = save(knobs);
+	return first < 0 ? first : r;
 }

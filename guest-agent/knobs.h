@@ -54,16 +54,24 @@ uint64_t knobs_writable(const struct knobs *knobs);
  *	that the kernel doesn't have is not, but the next lower that it has.
  *
  * Return: 0, or the negative errno of the first setting that failed (-EPERM for one that the
- * guest's owner keeps); the others are set.
+ * guest's owner keeps), but -ENOSPC where one had no room for its note; the others are set.
  */
 int knobs_apply(struct knobs *knobs, const struct profile *profile, uint64_t *ret_done);
 
 /**
  * knobs_restore() - give every setting its own value back.
  *
- * Return: 0, or the negative errno of the first that failed.
+ * Return: 0, or the negative errno of the first that failed; it is still changed, but where the
+ * setting isn't there any more (-ENOENT).
  */
 int knobs_restore(struct knobs *knobs);
+
+/**
+ * knobs_restore_kept() - give those back that the guest's owner keeps; the others stay as they are.
+ *
+ * Return: 0, or the negative errno of the first that failed.
+ */
+int knobs_restore_kept(struct knobs *knobs);
 
 /**
  * knobs_changed() - whether a setting is not at its own value because of us.

@@ -255,13 +255,22 @@ void session_shed(struct agent *agent)
 uint64_t session_lease(struct agent *agent, uint64_t now_us)
 {
 	uint64_t end = agent->session.heard_us + agent->session.lease_us;
+	uint32_t leased;
 
 	if (!knobs_changed(&agent->knobs) && agent->interval_ms == AGENT_INTERVAL_MS)
 		return UINT64_MAX;
 	if (now_us < end)
 		return end;
-	(void)knobs_restore(&agent->knobs);
-	agent->session.next_hello_us = now_us;
 	agent->interval_ms = AGENT_INTERVAL_MS;
-	return UINT64_MAX;
+	leased = agent->knobs.set.present;
+	agent_restore(agent);
+	/* What can't be restored now is tried again, not in each turn. */
+	agent->session.heard_us = now_us;
+	if (agent->port.state == PORT_UP && agent->knobs.set.present != leased) {
+		/* The host believes that its profile is in force: only a new session tells it. */
+		session_end(agent);
+		session_begin(agent, now_us);
+		return now_us;
+	}
+	return knobs_changed(&agent->knobs) ? now_us + agent->session.lease_us : UINT64_MAX;
 }

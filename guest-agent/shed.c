@@ -148,6 +148,10 @@ static int verdict(const struct shed *shed, const struct numbers *numbers, uint6
 		return 0;
 	if (shed->stop || text_lost(shed, numbers, page) > TEXT_LOSS_MAX)
 		return -EAGAIN;
+	/* The setting may have been lowered meanwhile, and reclaim would take page cache. */
+	if (!(shed->order.flags & (WIRE_SHED_FILE | WIRE_SHED_ANON)) &&
+	    !lazyfree_goes_first(shed->root))
+		return -EAGAIN;
 	if (clock_us() >= shed->deadline_us)
 		return -ETIME;
 	if (shed_limit(numbers, shed->order.flags) < page)

@@ -183,6 +183,34 @@ static void agent_that_cannot_start_says_why_in_one_line(void)
 	teardown(&b);
 }
 
+static void second_agent_leaves_the_first_ones_settings(void)
+{
+	char command[1400], line[512] = "";
+	struct wire_message msg;
+	struct bench b;
+	FILE *f;
+	int rc;
+
+	setup(&b);
+	msg = profile(&b, 10);
+	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	(void)snprintf(command, sizeof(command),
+		       "timeout 2 %s --root %s --port %s/other --config %s/agent.conf 2>&1",
+		       b.agent, b.root.dir, b.root.dir, b.root.dir);
+	f = popen(command, "r"); // NOLINT: the paths are the test's own
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_PTR_NOT_NULL(fgets(line, sizeof(line), f));
+	rc = pclose(f);
+	CU_ASSERT(WIFEXITED(rc) && WEXITSTATUS(rc) == 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line, "another ballast-agent runs"));
+	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
+	/* Who only looks is no second one. */
+	(void)snprintf(command, sizeof(command), "%s --once --root %s >/dev/null", b.agent,
+		       b.root.dir);
+	CU_ASSERT_EQUAL(system(command), 0); // NOLINT: the paths are the test's own
+	teardown(&b);
+}
+
 static void agent_without_a_port_says_so_once(void)
 {
 	char command[1400], line[512] = "", more[16] = "";
@@ -210,6 +238,7 @@ static const struct unit_test tests[] = {
 	TEST(agent_stays_under_one_and_a_half_mib),
 	TEST(service_manager_is_told),
 	TEST(agent_that_cannot_start_says_why_in_one_line),
+	TEST(second_agent_leaves_the_first_ones_settings),
 	TEST(agent_without_a_port_says_so_once),
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The agent's session: what it says, and what it does when it is told to. */
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "tests/integration/agent-bench.h"
 
@@ -253,6 +254,7 @@ static void silent_hosts_lease_ends(void)
 {
 	struct wire_message msg;
 	struct bench b;
+	uint64_t nonce;
 
 	setup(&b);
 	lease_three_seconds(&b);
@@ -263,6 +265,41 @@ static void silent_hosts_lease_ends(void)
 		lease_three_seconds(&b);
 		CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
 	}
+	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));
+	/* A host that is back by then must not believe that its profile still is in force. */
+	nonce = b.peer.nonce;
+	for (int i = 0; i < 3 && b.peer.nonce == nonce; i++)
+		CU_ASSERT_FATAL(peer_wait(&b.peer, WIRE_HELLO, &msg, SOON_MS));
+	CU_ASSERT_NOT_EQUAL(b.peer.nonce, nonce);
+	CU_ASSERT_EQUAL(msg.hello.now.value[KNOB_SWAPPINESS], 60);
+	msg = profile(&b, 10);
+	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
+	teardown(&b);
+}
+
+/* ... but where nothing could be restored nothing has changed, and it is tried again. */
+static void lease_that_cannot_be_ended_begins_no_session(void)
+{
+	char path[1200], aside[1200];
+	struct wire_message msg;
+	struct bench b;
+	uint64_t nonce;
+
+	setup(&b);
+	lease_three_seconds(&b);
+	msg = profile(&b, 10);
+	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	nonce = b.peer.nonce;
+	(void)snprintf(path, sizeof(path), "%s", fake_path(&b.root, SWAPPINESS));
+	(void)snprintf(aside, sizeof(aside), "%s", fake_path(&b.root, "/aside"));
+	CU_ASSERT_EQUAL_FATAL(rename(path, aside), 0);
+	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0755), 0);
+	for (uint64_t end = peer_now_us() + 5000000; peer_now_us() < end;)
+		(void)peer_wait(&b.peer, WIRE_HELLO, &msg, 200);
+	CU_ASSERT_EQUAL(b.peer.nonce, nonce);
+	CU_ASSERT_EQUAL_FATAL(rmdir(path), 0);
+	CU_ASSERT_EQUAL_FATAL(rename(aside, path), 0);
 	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));
 	teardown(&b);
 }
@@ -341,6 +378,28 @@ static void owner_forbids(void)
 	teardown(&b);
 }
 
+static void owner_who_forbids_after_a_crash_has_the_own_values_back(void)
+{
+	static const char *const forbids[] = { "allow = sample\n", "keep = swappiness\n" };
+
+	for (size_t i = 0; i < sizeof(forbids) / sizeof(forbids[0]); i++) {
+		struct wire_message msg;
+		struct bench b;
+
+		setup(&b);
+		msg = profile(&b, 10);
+		CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+		(void)stop(&b, SIGKILL);
+		peer_hang_up(&b.peer);
+		fake_write(&b.root, "/agent.conf", forbids[i]);
+		start(&b);
+		meet(&b);
+		CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "60\n");
+		CU_ASSERT_NOT_EQUAL(access(fake_path(&b.root, STATE), F_OK), 0);
+		teardown(&b);
+	}
+}
+
 static void owner_who_permits_nothing_is_not_sampled(void)
 {
 	struct wire_message msg;
@@ -386,10 +445,12 @@ static const struct unit_test tests[] = {
 	TEST(echo_of_its_own_frames_is_no_command),
 	TEST(empty_profile_gives_the_guest_its_own_values),
 	TEST(silent_hosts_lease_ends),
+	TEST(lease_that_cannot_be_ended_begins_no_session),
 	TEST(host_that_has_gone_loses_its_lease_too),
 	TEST(agent_that_is_stopped_restores_and_says_bye),
 	TEST(agent_that_was_killed_restores_when_it_is_back),
 	TEST(owner_forbids),
+	TEST(owner_who_forbids_after_a_crash_has_the_own_values_back),
 	TEST(owner_who_permits_nothing_is_not_sampled),
 	TEST(shed_is_bounded_answered_and_does_not_stop_the_samples),
 };

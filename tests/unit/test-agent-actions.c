@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "guest-agent/knobs.h"
 #include "guest-agent/proto/wire.h"
@@ -219,6 +220,112 @@ static void nothing_is_set_that_could_not_be_noted_first(void)
 	fake_root_remove(&root);
 }
 
+/* One setting that the kernel lacks stands before the one that has no room for its note. */
+static void no_room_for_a_note_is_not_hidden_by_what_the_kernel_lacks(void)
+{
+	char full[1200];
+	struct profile profile = profile_of(KNOB_EXEC_PROTECT, 2);
+	struct fake_root root;
+	struct knobs knobs;
+	uint64_t done;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, 0);
+	fake_write(&root, KNOBS_STATE_DIR "/lock", "");
+	(void)snprintf(full, sizeof(full), "%s", fake_path(&root, KNOBS_STATE_FILE ".new"));
+	/* A device that takes nothing. */
+	CU_ASSERT_EQUAL_FATAL(symlink("/dev/full", full), 0);
+	knob_put(&profile, KNOB_SWAPPINESS, 5);
+	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), -ENOSPC);
+	CU_ASSERT_EQUAL(done, 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+	fake_root_remove(&root);
+}
+
+/* A setting that can be read and not written stands for one that the kernel refuses. */
+static void own_value_that_could_not_be_restored_is_not_forgotten(void)
+{
+	char path[1200], aside[1200];
+	struct fake_root root;
+	struct profile own, now;
+	struct knobs knobs;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, 0);
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
+	(void)snprintf(path, sizeof(path), "%s", fake_path(&root, SWAPPINESS));
+	(void)snprintf(aside, sizeof(aside), "%s", fake_path(&root, "/aside"));
+	CU_ASSERT_EQUAL_FATAL(rename(path, aside), 0);
+	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0755), 0);
+	CU_ASSERT_EQUAL(knobs_restore(&knobs), -EISDIR);
+	CU_ASSERT(knobs_changed(&knobs));
+	CU_ASSERT_EQUAL_FATAL(rmdir(path), 0);
+	CU_ASSERT_EQUAL_FATAL(rename(aside, path), 0);
+	/* Also an agent that is started then. */
+	CU_ASSERT(knobs_load(&knobs, root.dir, 0));
+	knobs_values(&knobs, &own, &now);
+	CU_ASSERT_EQUAL(own.value[KNOB_SWAPPINESS], 60);
+	CU_ASSERT_EQUAL(knobs_restore(&knobs), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+	/* What isn't there any more has no value to get back. */
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
+	CU_ASSERT_EQUAL_FATAL(unlink(path), 0);
+	(void)knobs_restore(&knobs);
+	CU_ASSERT_FALSE(knobs_changed(&knobs));
+	fake_root_remove(&root);
+}
+
+static void what_only_the_owner_keeps_comes_back_by_itself(void)
+{
+	struct profile profile = profile_of(KNOB_SWAPPINESS, 5);
+	struct fake_root root;
+	struct knobs knobs;
+	uint64_t done;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, 0);
+	knob_put(&profile, KNOB_LAZYFREE_FIRST, 2);
+	CU_ASSERT_EQUAL(knobs_apply(&knobs, &profile, &done), 0);
+	CU_ASSERT(knobs_load(&knobs, root.dir, 1U << KNOB_SWAPPINESS));
+	CU_ASSERT_EQUAL(knobs_restore_kept(&knobs), 0);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, LAZYFREE_FIRST), "2\n");
+	CU_ASSERT_EQUAL(knobs.set.present, UINT32_C(1) << KNOB_LAZYFREE_FIRST);
+	fake_root_remove(&root);
+}
+
+static void note_can_be_read_by_everybody(void)
+{
+	mode_t mask = umask(0077);
+	struct fake_root root;
+	struct knobs knobs;
+	struct stat st;
+
+	fake_root_make(&root);
+	(void)knobs_load(&knobs, root.dir, 0);
+	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
+	CU_ASSERT_EQUAL_FATAL(stat(fake_path(&root, KNOBS_STATE_FILE), &st), 0);
+	CU_ASSERT_EQUAL(st.st_mode & 0777, 0644);
+	fake_root_remove(&root);
+	(void)umask(mask);
+}
+
+/* The order of page reporting in a kernel without a device for it. */
+static void setting_that_reads_minus_one_is_not_there(void)
+{
+	struct profile own, now;
+	struct fake_root root;
+	struct knobs knobs;
+
+	fake_root_make(&root);
+	fake_write(&root, knob_infos[KNOB_REPORTING_ORDER].path, "-1\n");
+	(void)knobs_load(&knobs, root.dir, 0);
+	knobs_values(&knobs, &own, &now);
+	CU_ASSERT_FALSE(knob_has(&now, KNOB_REPORTING_ORDER));
+	CU_ASSERT_FALSE(knobs_writable(&knobs) & wire_knob_bit(KNOB_REPORTING_ORDER));
+	fake_root_remove(&root);
+}
+
 static void odd_notes_are_passed_over(void)
 {
 	struct fake_root root;
@@ -355,6 +462,25 @@ static void lazyfree_alone_needs_a_kernel_that_takes_it_first(void)
 	fake_root_remove(&root);
 }
 
+/* Lowered in the guest while a shed is under way: what reclaim took then would be page cache. */
+static void lazyfree_alone_ends_when_it_does_not_go_first_any_more(void)
+{
+	struct wire_shed order = { 100 * MIB, 60, 0 };
+	struct fake_root root;
+	struct shed shed;
+
+	fake_root_make(&root);
+	fake_write(&root, LAZYFREE_FIRST, "2\n");
+	shed = (struct shed){ .root = root.dir };
+	CU_ASSERT_EQUAL_FATAL(sampler_open(&sampler, root.dir), 0);
+	CU_ASSERT_EQUAL(shed_start(&shed, &order, 1, clock_us() + 1000000, &sampler), 0);
+	fake_write(&root, LAZYFREE_FIRST, "1\n");
+	CU_ASSERT_EQUAL(shed_step(&shed, &sampler), -EAGAIN);
+	CU_ASSERT_STRING_EQUAL(fake_read(&root, "/sys/fs/cgroup/memory.reclaim"), "");
+	sampler_close(&sampler);
+	fake_root_remove(&root);
+}
+
 static void shed_without_cgroup2_is_not_supported(void)
 {
 	struct wire_shed order = { MIB, 0, WIRE_SHED_FILE };
@@ -419,12 +545,18 @@ static const struct unit_test tests[] = {
 	TEST(change_by_somebody_else_is_left_alone),
 	TEST(one_setting_that_fails_does_not_stop_the_others),
 	TEST(nothing_is_set_that_could_not_be_noted_first),
+	TEST(no_room_for_a_note_is_not_hidden_by_what_the_kernel_lacks),
+	TEST(own_value_that_could_not_be_restored_is_not_forgotten),
+	TEST(what_only_the_owner_keeps_comes_back_by_itself),
+	TEST(note_can_be_read_by_everybody),
+	TEST(setting_that_reads_minus_one_is_not_there),
 	TEST(odd_notes_are_passed_over),
 	TEST(shed_is_bounded_by_what_is_cold),
 	TEST(absent_numbers_are_nothing_to_take),
 	TEST(reclaim_is_asked_for_no_more_than_the_bound),
 	TEST(anonymous_memory_goes_last_and_only_where_it_is_permitted),
 	TEST(lazyfree_alone_needs_a_kernel_that_takes_it_first),
+	TEST(lazyfree_alone_ends_when_it_does_not_go_first_any_more),
 	TEST(shed_without_cgroup2_is_not_supported),
 	TEST(shed_ends_with_its_lifetime_and_with_pressure),
 	TEST(shed_that_takes_text_is_stopped),
