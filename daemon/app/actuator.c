@@ -156,6 +156,8 @@ static void send_profile(struct manager *m, struct guest *guest, struct guest_sn
 	int r;
 
 	profile_for(m->settings, &m->current.host, snap, level, &profile);
+	/* What the guest had isn't what is asked for now: it has that when it answers. */
+	snap->agent.profile_set = false;
 	r = guest->channel ? channel_send_profile(guest->channel, &profile, PROFILE_LIFETIME_US,
 						  &guest->profile_sequence)
 			   : -ENOTCONN;
@@ -163,9 +165,6 @@ static void send_profile(struct manager *m, struct guest *guest, struct guest_sn
 		log_debug("%s: profile not sent: %s", snap->name, strerror(-r));
 		return;
 	}
-	/* The same level's profile has become another: the guest has it when it answers. */
-	if (snap->agent.profile_level == level)
-		snap->agent.profile_set = false;
 	guest->profile_level = level;
 	guest->profile_sent = profile;
 }
@@ -256,19 +255,39 @@ static void release_guest(struct manager *m, struct guest *guest)
 	m->releases_pending++;
 }
 
-void actuator_leave(struct manager *m)
+static void give_settings_back(struct guest *guest)
 {
 	static const struct profile nothing;
 
+	if (guest->channel)
+		(void)channel_send_profile(guest->channel, &nothing, PROFILE_LIFETIME_US, NULL);
+}
+
+void actuator_settings(struct manager *m, struct guest *guest)
+{
+	struct guest_snapshot *snap = guest_snap(&m->guests, guest);
+	bool before = guest->acted_on;
+
+	guest->acted_on = m->settings->host.mode == MODE_ACT && snap->settings.manage == MANAGE_ACT;
+	if (guest->channel)
+		channel_lease(guest->channel, guest->acted_on);
+	if (!before || guest->acted_on)
+		return;
+	/* If it doesn't get there, the lease that isn't renewed any more does the same. */
+	give_settings_back(guest);
+	snap->agent.profile_set = false;
+	guest->profile_sequence = 0; /* nor does an answer under way say so */
+}
+
+void actuator_leave(struct manager *m)
+{
 	for (size_t i = 0; i < m->guests.n; i++) {
 		struct guest *guest = m->guests.by_index[i];
 		struct guest_snapshot *snap = guest_snap(&m->guests, guest);
 
 		if (!actuator_may_act(m, snap))
 			continue;
-		if (guest->channel)
-			(void)channel_send_profile(guest->channel, &nothing, PROFILE_LIFETIME_US,
-						   NULL);
+		give_settings_back(guest);
 		if (snap->settings.on_stop == LEAVE_RELEASE && snap->balloon.at_us &&
 		    snap->balloon.actual < guest_max(snap))
 			release_guest(m, guest);

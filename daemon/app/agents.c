@@ -25,9 +25,15 @@ static void on_link(struct channel *channel, enum agent_link link, const char *r
 		    void *userdata)
 {
 	struct guest *guest = userdata;
+	struct agent_part *agent = agent_of(guest);
 
 	(void)channel;
-	agent_of(guest)->link = link;
+	agent->link = link;
+	if (link != AGENT_UP) {
+		/* Nobody says any more what is in force, nor holds it. */
+		agent->profile_set = false;
+		agent->in_force = (struct profile){ 0 };
+	}
 	if (link == AGENT_BROKEN || link == AGENT_BUSY)
 		log_warning("%s: agent channel %s: %s", name_of(guest), agent_link_name(link),
 			    reason);
@@ -69,6 +75,7 @@ static void on_hello(struct channel *channel, const struct wire_hello *hello, bo
 	(void)channel;
 	if (new_session) {
 		*agent = (struct agent_part){ .link = AGENT_UP };
+		guest->profile_warned = false;
 		log_info("%s: agent %s on kernel %s%s", name_of(guest), hello->agent,
 			 hello->release, kernel_lacks(hello, lacks, sizeof(lacks)));
 	}
@@ -117,6 +124,21 @@ static bool profile_answered(const struct wire_result *result, int status)
 	return status == 0 || (result->asked && status != -ENOSPC);
 }
 
+/*
+ * What lies in the guest's kernel or its owner's will is shown by the settings in force, and what
+ * came late is asked for again; the rest somebody should look at, once a session.
+ */
+static void warn_of_profile(struct guest *guest, int status)
+{
+	if (status >= 0 || status == -ENOENT || status == -EPERM || status == -EINVAL ||
+	    status == -EBADMSG || status == -ESTALE || status == -ETIME || guest->profile_warned)
+		return;
+	guest->profile_warned = true;
+	log_warning("%s: the agent can't set all of the profile: %s%s", name_of(guest),
+		    strerror(-status),
+		    status == -ENOSPC ? " for the note of the guest's own values in its /run" : "");
+}
+
 static void on_result(struct channel *channel, const struct wire_result *result, int status,
 		      uint64_t at_us, void *userdata)
 {
@@ -133,6 +155,8 @@ static void on_result(struct channel *channel, const struct wire_result *result,
 		agent->profile_level = guest->profile_level;
 		agent->asked = guest->profile_sent;
 		agent->profile_set = profile_answered(result, status);
+		agent->profile_void = status < 0 && !result->done;
+		warn_of_profile(guest, status);
 	}
 	if (status < 0)
 		log_debug("%s: agent answers %s with %s", name_of(guest),
@@ -164,6 +188,7 @@ int agent_open(struct manager *m, struct guest *guest, const char *path)
 	if (r < 0)
 		return r;
 	(void)snprintf(guest->channel_path, sizeof(guest->channel_path), "%s", path);
+	channel_lease(guest->channel, guest->acted_on);
 	snap->agent.link = channel_link(guest->channel);
 	return 0;
 }

@@ -30,6 +30,8 @@ struct guest {
 	enum level profile_level; /* of the profile that was sent last */
 	struct profile profile_sent;
 	struct host_guest *cost; /* reads its footprint; NULL: its QEMU isn't known */
+	bool acted_on; /* as the settings say, frozen or not: what is set in the guest is ours */
+	bool profile_warned; /* that the agent can't set its profile, which was said */
 	bool suspect; /* the hypervisor doesn't answer for it */
 	enum guest_phase phase; /* as the hypervisor says */
 	UT_hash_handle hh;

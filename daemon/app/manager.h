@@ -130,6 +130,8 @@ void actuator_store_targets(struct manager *m);
 /* actuator_released() - a stop needn't wait for the guest any longer. */
 void actuator_released(struct manager *m, struct guest *guest);
 void actuator_leave(struct manager *m);
+/* actuator_settings() - the guest's settings are new: grant what they permit, or give it back. */
+void actuator_settings(struct manager *m, struct guest *guest);
 /* actuator_may_act() - the last gate: mode, freeze file and the guest's own settings. */
 bool actuator_may_act(const struct manager *m, const struct guest_snapshot *snap);
 

@@ -34,6 +34,7 @@ static void choose_settings(struct manager *m, struct guest *guest)
 	snap->settings =
 		*settings_for_guest(m->settings, snap->name, uuid,
 				    guest->metadata[0] ? guest->metadata : NULL, &snap->rule);
+	actuator_settings(m, guest);
 }
 
 void sources_apply_settings(struct manager *m)

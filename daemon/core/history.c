@@ -193,7 +193,7 @@ static enum outcome see_profile(struct history_entry *entry, const struct guest_
 {
 	if (guest->agent.profile_set && guest->agent.profile_level == entry->decision.level) {
 		entry->done_us = now_us;
-		return OUTCOME_DONE;
+		return guest->agent.profile_void ? OUTCOME_NO_EFFECT : OUTCOME_DONE;
 	}
 	return now_us - entry->decision.at_us < PATIENCE_US ? OUTCOME_PENDING : OUTCOME_NO_EFFECT;
 }

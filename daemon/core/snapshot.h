@@ -114,6 +114,7 @@ struct agent_part {
 	enum level profile_level; /* last level whose profile was acknowledged */
 	bool profile_set;
 	struct profile asked; /* ... and what was in it */
+	bool profile_void; /* ... but nothing of it could be set */
 	/* The guest's settings, of those that its kernel has; older agents don't say what is in force. */
 	struct profile own, in_force;
 	/* Bit a knob_id: a profile can set it, and the guest's owner permits it. */

@@ -328,6 +328,16 @@ int channel_new(struct channel **ret, sd_event *event, const char *path,
 	return channel_new_limited(ret, event, path, callbacks, userdata, &channel_default_limits);
 }
 
+void channel_lease(struct channel *channel, bool granted)
+{
+	if (channel->lease == granted)
+		return;
+	channel->lease = granted;
+	if (channel->session)
+		channel_welcome(channel, now_us());
+	schedule(channel);
+}
+
 struct channel *channel_free(struct channel *channel)
 {
 	if (!channel)

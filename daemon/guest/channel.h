@@ -10,7 +10,8 @@
  * Use: channel_new() when HYP_GUEST names a socket; the callbacks run in the loop's thread, out of
  * the loop only, never from within channel_new(). A callback may call channel_send_…() but must not
  * free the channel. To free it later from the loop: note it and do it after hyp_next() or a defer
- * source. The channel renews the guest's lease by itself while it is up (WELCOME).
+ * source. The channel renews the guest's lease by itself while it is up (WELCOME), where
+ * channel_lease() grants one.
  *
  * Times in µs of CLOCK_MONOTONIC.
  */
@@ -67,6 +68,12 @@ struct channel_counters {
  */
 int channel_new(struct channel **ret, sd_event *event, const char *path,
 		const struct channel_callbacks *callbacks, void *userdata);
+
+/**
+ * channel_lease() - whether the guest's settings are the host's to change. Only then the channel
+ * renews the agent's lease: at once, and from then on. Not so at first.
+ */
+void channel_lease(struct channel *channel, bool granted);
 
 /** channel_free() - close it; the guest restores its own values when its lease ends. */
 struct channel *channel_free(struct channel *channel);

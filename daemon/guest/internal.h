@@ -71,6 +71,7 @@ struct channel {
 
 	/* the session */
 	bool session;
+	bool lease; /* granted; kept over sessions */
 	bool samples; /* the guest's owner permits samples, so there should be some */
 	uint64_t nonce, session_us;
 	uint64_t interval_us;

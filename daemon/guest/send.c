@@ -103,7 +103,11 @@ int channel_send_rate(struct channel *channel, uint64_t interval_ms, uint64_t li
 	return send_message(channel, &message, lifetime_us, ret_seq);
 }
 
-/* A sign of life, which renews the guest's lease. */
+/*
+ * A sign of life, which renews the guest's lease, whoever has set what is leased. So there is none
+ * for a guest that isn't acted on: it has its own values back then, at the latest when the lease
+ * ends. The agent needs it for nothing else.
+ */
 void channel_welcome(struct channel *channel, uint64_t now)
 {
 	struct wire_message message = {
@@ -111,6 +115,9 @@ void channel_welcome(struct channel *channel, uint64_t now)
 		.welcome.lease_ms = channel->limits->lease_us / USEC_PER_MSEC,
 	};
 
+	channel->welcome_us = NEVER;
+	if (!channel->lease)
+		return;
 	(void)send_message(channel, &message, channel->limits->welcome_us, NULL);
 	channel->welcome_us = now + channel->limits->welcome_us;
 }

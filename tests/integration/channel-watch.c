@@ -105,6 +105,8 @@ int main(int argc, char **argv)
 	if (r >= 0)
 		r = channel_new(&channel, event, argv[1], &callbacks, NULL);
 	if (r >= 0)
+		channel_lease(channel, true);
+	if (r >= 0)
 		r = sd_event_add_io(event, NULL, STDIN_FILENO, EPOLLIN, on_input, channel);
 	if (r >= 0)
 		r = sd_event_loop(event);

@@ -153,6 +153,7 @@ static inline void setup(struct fixture *f)
 	CU_ASSERT_FATAL(sd_event_new(&f->event) >= 0);
 	CU_ASSERT_FATAL(channel_new_limited(&f->channel, f->event, f->path, &callbacks, &f->told,
 					    &limits) == 0);
+	channel_lease(f->channel, true);
 }
 
 static inline void setup_connected(struct fixture *f)

@@ -37,6 +37,55 @@ static void a_hello_brings_the_link_up_and_a_welcome_back(void)
 	teardown(&f);
 }
 
+static void a_guest_that_is_not_acted_on_gets_no_lease(void)
+{
+	struct wire_message message;
+	struct fixture f;
+
+	setup_connected(&f);
+	channel_lease(f.channel, false);
+	say_hello(&f, NONCE);
+	run_for(&f, 20000);
+	CU_ASSERT_EQUAL(channel_link(f.channel), AGENT_UP);
+	CU_ASSERT_FALSE(hear(&f, &message));
+	/* It is up all the same, and takes what is sent. */
+	say_sample(&f, 1);
+	CU_ASSERT_EQUAL(f.told.n_samples, 1);
+	CU_ASSERT_EQUAL(channel_send_sample_now(f.channel, USEC_PER_SEC, NULL), 0);
+	CU_ASSERT_TRUE(hear_type(&f, WIRE_SAMPLE_NOW, &message));
+	/* From the moment on that it is acted on it has one, and no more after it. */
+	channel_lease(f.channel, true);
+	run_for(&f, 2000);
+	CU_ASSERT_TRUE(hear_type(&f, WIRE_WELCOME, &message));
+	channel_lease(f.channel, false);
+	say_hello(&f, NONCE);
+	CU_ASSERT_FALSE(hear(&f, &message));
+	teardown(&f);
+}
+
+static void a_lease_is_renewed_as_long_as_it_is_granted(void)
+{
+	static struct channel_limits often;
+	struct wire_message message;
+	struct fixture f;
+
+	often = limits;
+	often.welcome_us = 20000;
+	setup_connected(&f);
+	f.channel->limits = &often;
+	say_hello(&f, NONCE);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(hear_type(&f, WIRE_WELCOME, &message));
+		run_for(&f, 40000);
+	}
+	channel_lease(f.channel, false);
+	while (hear(&f, &message))
+		;
+	run_for(&f, 60000);
+	CU_ASSERT_FALSE(hear(&f, &message));
+	teardown(&f);
+}
+
 static void no_hello_is_shown_as_silent_and_the_connection_stays(void)
 {
 	struct fixture f;
@@ -371,6 +420,8 @@ static void clients_of_a_socket_are_told_apart(void)
 static const struct unit_test tests[] = {
 	TEST(nothing_is_sent_before_the_hello),
 	TEST(a_hello_brings_the_link_up_and_a_welcome_back),
+	TEST(a_guest_that_is_not_acted_on_gets_no_lease),
+	TEST(a_lease_is_renewed_as_long_as_it_is_granted),
 	TEST(no_hello_is_shown_as_silent_and_the_connection_stays),
 	TEST(a_channel_that_another_holds_is_busy),
 	TEST(a_missing_socket_is_tried_until_it_is_there),

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Kernel settings of a real guest: every one that a profile may name is set by the agent, shown as it
-# is by ballastctl, and comes back when the agent was killed, when the daemon stops, and when the
-# daemon was killed.
+# is by ballastctl, and comes back when the agent was killed, when the daemon stops, when it doesn't
+# act on the guest any more, and when the daemon was killed.
 # shellcheck disable=SC2016,SC2317 # single quotes are for the guest's shell; check() calls by name
 # shellcheck source=tests/lab/lab.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../lab/lab.sh"
@@ -107,11 +107,12 @@ lower_level_comes_back()
 
 # --- The daemon -----------------------------------------------------------------------------------
 
+# configure [MODE [MANAGE]]: of the host, and of its guests
 configure()
 {
-	cat >"$LAB_DIR/ballast.yaml" <<-'END'
+	cat >"$LAB_DIR/ballast.yaml" <<-END
 		host:
-		  mode: act
+		  mode: ${1:-act}
 		  budget: 4GiB
 		  profiles:
 		    relaxed:
@@ -125,6 +126,7 @@ configure()
 		      percpu_pagelist_high_fraction: 500
 		defaults:
 		  boot_grace: 1s
+		  manage: ${2:-act}
 	END
 	# A small guest is asked for no more than four pages at a time.
 	asked=(exec_protect:2 lazyfree_first:1 anon_prefault_max_order:2 swappiness:33
@@ -151,6 +153,64 @@ status_shows_what_is()
 		[ "$(shown asked_settings)" = "$(printf '%s\n' "${asked[@]/:/=}" | in_line)" ]
 }
 
+# What was set comes back by a reload, long before the lease would end, and is set again by another.
+reload_gives_back()
+{
+	configure "$@"
+	kill -HUP "$LAB_DAEMON"
+	lab_until 10 settings_are "$own" || return
+	# ... and nothing holds or renews it
+	lab_until 10 asked_is_gone && [ "$(shown own_settings)" = "$own" ] || return
+	configure
+	kill -HUP "$LAB_DAEMON"
+	lab_until 15 settings_are "$wanted" && lab_until 10 status_shows_what_is
+}
+
+asked_is_gone()
+{
+	lab_ctl status holder --json | jq -e 'has("asked_settings") or has("profile") | not' >/dev/null
+}
+
+nothing_is_in_force()
+{
+	asked_is_gone && lab_ctl status holder --json | jq -e 'has("settings") | not' >/dev/null
+}
+
+# An agent that doesn't answer: nobody knows what is in force.
+silent_agent_shows_no_settings()
+{
+	lab_ask holder 'kill -STOP $(pidof ballast-agent)' >/dev/null
+	lab_until 15 nothing_is_in_force || return
+	lab_ask holder 'kill -CONT $(pidof ballast-agent)' >/dev/null
+	lab_until 15 status_shows_what_is && settings_are "$wanted"
+}
+
+warnings()
+{
+	grep -c 'holder: .*set all of the profile: No space left on device' "$LAB_DIR/log/ballastd.log"
+}
+
+# The note of own values has no room: said once a session, asked for again, and set when there is.
+start_daemon_without_room()
+{
+	lab_ask holder 'mount -t tmpfs -o size=4k none /run/ballast-agent; dd if=/dev/zero of=/run/ballast-agent/full bs=4k count=1' >/dev/null
+	lab_daemon "$LAB_DIR/ballast.yaml"
+	lab_until 20 is_warned && sleep 6 && [ "$(warnings)" = 1 ] && settings_are "$own" || return
+	lab_ask holder 'umount /run/ballast-agent' >/dev/null
+	lab_until 40 settings_are "$wanted"
+}
+
+is_warned() { [ "$(warnings)" -ge 1 ]; }
+
+# Started in place of one that was killed: it mustn't renew the dead one's lease.
+observer_holds_nothing()
+{
+	settings_are "$wanted" || return
+	lab_daemon "$LAB_DIR/ballast.yaml" --observe
+	lab_until 15 lab_agents 1 || return
+	lab_until $((lease + 15)) settings_are "$own" && lab_agents 1
+}
+
 stop_daemon()
 {
 	kill "-$1" "$LAB_DAEMON"
@@ -173,11 +233,19 @@ check own-value-comes-back-from-a-lower-level lower_level_comes_back
 configure
 check daemon-sets-the-profile start_daemon
 check status-shows-what-is-in-force lab_until 10 status_shows_what_is
+check own-values-come-back-when-a-reload-observes-all reload_gives_back observe
+check own-values-come-back-when-a-reload-observes-the-guest reload_gives_back act observe
+check own-values-come-back-when-a-reload-leaves-the-guest-out reload_gives_back act no
+check silent-agent-shows-no-settings silent_agent_shows_no_settings
 COLUMNS=80 lab_ctl status holder | sed -n '/^kernel settings/,/^$/s/^/# /p'
 stop_daemon TERM
 check own-values-come-back-when-the-daemon-stops lab_until 5 settings_are "$own"
-check daemon-sets-the-profile-again start_daemon
+check no-room-for-the-note-is-said-once start_daemon_without_room
+check daemon-sets-the-profile-again settings_are "$wanted"
 stop_daemon KILL
 check settings-outlast-a-short-absence settings_are "$wanted"
 check own-values-come-back-when-the-daemon-is-away lab_until $((lease + 15)) settings_are "$own"
+check daemon-that-is-back-sets-the-profile start_daemon
+stop_daemon KILL
+check observer-renews-no-lease observer_holds_nothing
 exit $fail

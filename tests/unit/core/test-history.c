@@ -209,6 +209,16 @@ static void a_profile_is_done_when_the_agent_has_it(void)
 	CU_ASSERT_EQUAL(newest()->outcome, OUTCOME_DONE);
 }
 
+static void a_profile_of_which_nothing_was_set_has_no_effect(void)
+{
+	start();
+	decide(ACTION_PROFILE, NOW);
+	guest.agent.profile_set = guest.agent.profile_void = true;
+	guest.agent.profile_level = LEVEL_TIGHT;
+	history_observe(history, &guest, NOW + SEC, SEC);
+	CU_ASSERT_EQUAL(newest()->outcome, OUTCOME_NO_EFFECT);
+}
+
 static void what_was_only_observed_stays_so(void)
 {
 	struct decision decision = { .at_us = NOW, .action = ACTION_SHED, .bytes = MIB };
@@ -262,6 +272,7 @@ static const struct unit_test tests[] = {
 	TEST(a_shed_is_what_the_guest_says_it_freed),
 	TEST(a_shed_without_answer_has_no_effect),
 	TEST(a_profile_is_done_when_the_agent_has_it),
+	TEST(a_profile_of_which_nothing_was_set_has_no_effect),
 	TEST(what_was_only_observed_stays_so),
 	TEST(what_is_not_known_stays_unknown),
 	TEST(the_pressure_of_a_guest_is_a_share_of_the_time),
