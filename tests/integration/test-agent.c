@@ -250,16 +250,23 @@ static void lease_three_seconds(struct bench *b)
 	CU_ASSERT(peer_send(&b->peer, &msg));
 }
 
+static void setup_leased(struct bench *b)
+{
+	struct wire_message msg;
+
+	setup(b);
+	lease_three_seconds(b);
+	msg = profile(b, 10);
+	CU_ASSERT_EQUAL(status_of(b, &msg), 0);
+}
+
 static void silent_hosts_lease_ends(void)
 {
 	struct wire_message msg;
 	struct bench b;
 	uint64_t nonce;
 
-	setup(&b);
-	lease_three_seconds(&b);
-	msg = profile(&b, 10);
-	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	setup_leased(&b);
 	for (int i = 0; i < 5; i++) {
 		(void)usleep(1000000);
 		lease_three_seconds(&b);
@@ -282,38 +289,26 @@ static void silent_hosts_lease_ends(void)
 /* ... but where nothing could be restored nothing has changed, and it is tried again. */
 static void lease_that_cannot_be_ended_begins_no_session(void)
 {
-	char path[1200], aside[1200];
 	struct wire_message msg;
 	struct bench b;
 	uint64_t nonce;
 
-	setup(&b);
-	lease_three_seconds(&b);
-	msg = profile(&b, 10);
-	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	setup_leased(&b);
 	nonce = b.peer.nonce;
-	(void)snprintf(path, sizeof(path), "%s", fake_path(&b.root, SWAPPINESS));
-	(void)snprintf(aside, sizeof(aside), "%s", fake_path(&b.root, "/aside"));
-	CU_ASSERT_EQUAL_FATAL(rename(path, aside), 0);
-	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0755), 0);
+	fake_break(&b.root, SWAPPINESS);
 	for (uint64_t end = peer_now_us() + 5000000; peer_now_us() < end;)
 		(void)peer_wait(&b.peer, WIRE_HELLO, &msg, 200);
 	CU_ASSERT_EQUAL(b.peer.nonce, nonce);
-	CU_ASSERT_EQUAL_FATAL(rmdir(path), 0);
-	CU_ASSERT_EQUAL_FATAL(rename(aside, path), 0);
+	fake_mend(&b.root, SWAPPINESS);
 	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));
 	teardown(&b);
 }
 
 static void host_that_has_gone_loses_its_lease_too(void)
 {
-	struct wire_message msg;
 	struct bench b;
 
-	setup(&b);
-	lease_three_seconds(&b);
-	msg = profile(&b, 10);
-	CU_ASSERT_EQUAL(status_of(&b, &msg), 0);
+	setup_leased(&b);
 	peer_close(&b.peer);
 	CU_ASSERT_STRING_EQUAL(fake_read(&b.root, SWAPPINESS), "10\n");
 	CU_ASSERT(becomes(&b, SWAPPINESS, "60\n", 8000));

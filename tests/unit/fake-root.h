@@ -80,6 +80,32 @@ static inline const char *fake_read(const struct fake_root *root, const char *pa
 	return buf;
 }
 
+static inline void fake_move(const struct fake_root *root, const char *from, const char *to)
+{
+	if (rename(fake_path(root, from), fake_path(root, to)) < 0) {
+		perror(from);
+		abort();
+	}
+}
+
+/*
+ * A file that can't be opened, by anybody, until fake_mend(): a folder stands there. One at a time.
+ */
+static inline void fake_break(const struct fake_root *root, const char *path)
+{
+	fake_move(root, path, "/aside");
+	if (mkdir(fake_path(root, path), 0755) < 0) {
+		perror(path);
+		abort();
+	}
+}
+
+static inline void fake_mend(const struct fake_root *root, const char *path)
+{
+	(void)rmdir(fake_path(root, path));
+	fake_move(root, "/aside", path);
+}
+
 static const char fake_meminfo[] = "MemTotal:         524288 kB\n"
 				   "MemFree:          102400 kB\n"
 				   "MemAvailable:     204800 kB\n"

@@ -245,7 +245,6 @@ static void no_room_for_a_note_is_not_hidden_by_what_the_kernel_lacks(void)
 /* A setting that can be read and not written stands for one that the kernel refuses. */
 static void own_value_that_could_not_be_restored_is_not_forgotten(void)
 {
-	char path[1200], aside[1200];
 	struct fake_root root;
 	struct profile own, now;
 	struct knobs knobs;
@@ -253,14 +252,10 @@ static void own_value_that_could_not_be_restored_is_not_forgotten(void)
 	fake_root_make(&root);
 	(void)knobs_load(&knobs, root.dir, 0);
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
-	(void)snprintf(path, sizeof(path), "%s", fake_path(&root, SWAPPINESS));
-	(void)snprintf(aside, sizeof(aside), "%s", fake_path(&root, "/aside"));
-	CU_ASSERT_EQUAL_FATAL(rename(path, aside), 0);
-	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0755), 0);
+	fake_break(&root, SWAPPINESS);
 	CU_ASSERT_EQUAL(knobs_restore(&knobs), -EISDIR);
 	CU_ASSERT(knobs_changed(&knobs));
-	CU_ASSERT_EQUAL_FATAL(rmdir(path), 0);
-	CU_ASSERT_EQUAL_FATAL(rename(aside, path), 0);
+	fake_mend(&root, SWAPPINESS);
 	/* Also an agent that is started then. */
 	CU_ASSERT(knobs_load(&knobs, root.dir, 0));
 	knobs_values(&knobs, &own, &now);
@@ -269,7 +264,7 @@ static void own_value_that_could_not_be_restored_is_not_forgotten(void)
 	CU_ASSERT_STRING_EQUAL(fake_read(&root, SWAPPINESS), "60\n");
 	/* What isn't there any more has no value to get back. */
 	CU_ASSERT_EQUAL(apply(&knobs, KNOB_SWAPPINESS, 10), 0);
-	CU_ASSERT_EQUAL_FATAL(unlink(path), 0);
+	CU_ASSERT_EQUAL_FATAL(unlink(fake_path(&root, SWAPPINESS)), 0);
 	(void)knobs_restore(&knobs);
 	CU_ASSERT_FALSE(knobs_changed(&knobs));
 	fake_root_remove(&root);
