@@ -27,8 +27,8 @@ truth()
 
 ram_is_at_most()
 {
-	local ram own
-	read -r ram own < <(truth)
+	local ram
+	read -r ram _ < <(truth)
 	[ "$ram" -gt 0 ] && [ "$ram" -le "$1" ]
 }
 

@@ -52,7 +52,7 @@ cell_pft()
 # so that what the host does meanwhile meets both alike. Two boots, seconds apart, differ by more.
 cell_pft_pairs()
 {
-	VM_SWAP=0 vm_run 256 pft <<-END
+	VM_SWAP=0 vm_run 256 pft <<-SCRIPT
 		for turn in 1 2 3 4 5 6 7 8 9 10; do
 			for order in 0 3; do
 				echo \$order >/proc/sys/vm/anon_prefault_max_order
@@ -74,7 +74,7 @@ cell_pft_pairs()
 						touched / wall * 1e6
 			}
 		}'
-	END
+	SCRIPT
 }
 
 # Each shape of access on a line of its own: page after page, stride 2, MADV_RANDOM, two streams in
